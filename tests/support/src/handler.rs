@@ -1,0 +1,381 @@
+//! One request, from its head to its answer.
+//!
+//! Two parties take part. The *handler* runs in a task of its own: it reads the body, makes the
+//! effect and ends, whoever is still there. The *connection* only waits for its reply and delivers
+//! it, as well as the script lets it. When the client hangs up, hyper drops the connection's half
+//! and the handler goes on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
+use hyper::http::request::Parts;
+use hyper::{Request, Response};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use tokio::sync::oneshot;
+
+use crate::answer::Answer;
+use crate::behaviour::{Behaviour, HANG};
+use crate::control;
+use crate::database::{Outcome, Write};
+use crate::ledger::{Arrival, Flight, Working};
+use crate::playbook::Head;
+use crate::server::Shared;
+use crate::socket::{AnswerBody, Cut, Line};
+use crate::store::StoreError;
+
+/// What the handler hands to the connection.
+struct Reply {
+    answer: Answer,
+    delivery: Delivery,
+}
+
+/// How the connection delivers an answer.
+#[derive(Debug, Clone, Copy)]
+enum Delivery {
+    Whole,
+    Late(Duration),
+    Half,
+    Never,
+    Hang,
+}
+
+/// Serves one request of one connection. An error closes the connection without a further byte.
+pub(crate) async fn serve(
+    shared: Arc<Shared>,
+    line: Arc<Line>,
+    request: Request<Incoming>,
+) -> Result<Response<AnswerBody>, Cut> {
+    let (parts, body) = request.into_parts();
+    if let Some(command) = parts.uri.path().strip_prefix(control::PREFIX) {
+        let answer = control::answer(&shared, command, &parts, body).await;
+        return Ok(answer
+            .response()
+            .map(|body| AnswerBody::whole(body, line, None)));
+    }
+
+    let head = head(&parts, &shared.options.key_header);
+    let arrival = shared.ledger.arrive(&head);
+    let flight = Flight::new(&shared.ledger, arrival.number);
+    let (mut reply, replied) = oneshot::channel();
+    let handler = Handler {
+        shared: Arc::clone(&shared),
+        head,
+        arrival: arrival.clone(),
+    };
+    tokio::spawn(async move {
+        let working = Working::new(&handler.shared.ledger, handler.arrival.number);
+        let result = handler.run(body, &mut reply).await;
+        // Before the reply: the client's next request must not find this one still at work.
+        drop(working);
+        if let Some(result) = result {
+            // Nobody waits any more when the client is gone.
+            let _ = reply.send(result);
+        }
+    });
+
+    let Reply { answer, delivery } = replied.await.map_err(|_| Cut)?;
+    match delivery {
+        Delivery::Whole | Delivery::Half => {}
+        Delivery::Late(delay) => tokio::time::sleep(delay).await,
+        Delivery::Never => return Err(Cut),
+        Delivery::Hang => {
+            if !shared.ledger.stand(&arrival, HANG).await {
+                return Err(Cut);
+            }
+        }
+    }
+    let response = answer.response();
+    let status = response.status().as_u16();
+    shared
+        .ledger
+        .update(arrival.number, |record| record.status = Some(status));
+    Ok(response.map(|body| match delivery {
+        Delivery::Half => AnswerBody::half(body, line, flight),
+        Delivery::Whole | Delivery::Late(_) | Delivery::Never | Delivery::Hang => {
+            AnswerBody::whole(body, line, Some(flight))
+        }
+    }))
+}
+
+/// The part that runs to its end.
+struct Handler {
+    shared: Arc<Shared>,
+    head: Head,
+    arrival: Arrival,
+}
+
+/// A complete body, of which only this is kept.
+struct Payload {
+    sha256: [u8; 32],
+    hex: String,
+    bytes: u64,
+}
+
+impl Handler {
+    /// `None` when there is nobody or nothing to answer.
+    async fn run(&self, body: Incoming, reply: &mut oneshot::Sender<Reply>) -> Option<Reply> {
+        let payload = self.read_body(body).await?;
+        if let Some(answer) = self.arrival.behaviour.answer_before() {
+            return Some(Reply {
+                answer,
+                delivery: Delivery::Whole,
+            });
+        }
+        let outcome = if self.head.is_write() {
+            let write = match self.plan(payload) {
+                Ok(write) => write,
+                Err(answer) => return Some(self.refuse(answer)),
+            };
+            let _lock = match &write.key {
+                Some(key) if self.shared.options.locks => match self.shared.ledger.lock_key(key) {
+                    Some(lock) => Some(lock),
+                    None => return Some(self.refuse(Answer::in_progress())),
+                },
+                Some(_) | None => None,
+            };
+            let outcome = self.act(write, reply).await?;
+            self.note(&outcome);
+            self.stand_after().await?;
+            outcome
+        } else {
+            self.stand_before(reply).await?;
+            let outcome = self.look().await.map(|answer| Outcome::Fresh {
+                effect: None,
+                answer,
+            });
+            self.stand_after().await?;
+            outcome
+        };
+        match outcome {
+            Ok(outcome) => self.reply(outcome),
+            Err(error) => Some(self.refuse(Answer::broken(&error.to_string()))),
+        }
+    }
+
+    /// Reads to the end and keeps a digest only, so that no body is too large.
+    async fn read_body(&self, mut body: Incoming) -> Option<Payload> {
+        let mut digest = Sha256::new();
+        let mut bytes = 0_u64;
+        while let Some(frame) = body.frame().await {
+            let Ok(frame) = frame else {
+                self.update(|record| record.body_bytes = bytes);
+                return None;
+            };
+            if let Some(data) = frame.data_ref() {
+                digest.update(data);
+                bytes += data.len() as u64;
+            }
+        }
+        let sha256: [u8; 32] = digest.finalize().into();
+        let hex = hex(&sha256);
+        self.update(|record| {
+            record.body_bytes = bytes;
+            record.body_sha256 = Some(hex.clone());
+            record.body_complete = true;
+        });
+        Some(Payload { sha256, hex, bytes })
+    }
+
+    /// What a complete write asks the store for, or why it is refused.
+    fn plan(&self, payload: Payload) -> Result<Write, Answer> {
+        let options = &self.shared.options;
+        let key = self.head.key.clone();
+        let overwrite = key.is_none() && options.allow_plain_put && self.head.method == "PUT";
+        if key.is_none() && options.require_key && !overwrite {
+            return Err(Answer::key_missing(&options.key_header));
+        }
+        let freeze = match &self.arrival.behaviour {
+            Behaviour::FreezeError { status } => Some(Answer::scripted_error(*status)),
+            _ => None,
+        };
+        let fingerprint = Sha256::new()
+            .chain_update(self.head.method.as_bytes())
+            .chain_update([0])
+            .chain_update(self.head.path.as_bytes())
+            .chain_update([0])
+            .chain_update(payload.sha256)
+            .finalize()
+            .into();
+        Ok(Write {
+            epoch: self.arrival.epoch,
+            key,
+            method: self.head.method.clone(),
+            path: self.head.path.clone(),
+            fingerprint,
+            body_sha256: payload.hex,
+            body_bytes: payload.bytes,
+            overwrite,
+            freeze,
+            unchecked: false,
+        })
+    }
+
+    /// Stands as scripted, then replays or makes the effect.
+    async fn act(
+        &self,
+        mut write: Write,
+        reply: &mut oneshot::Sender<Reply>,
+    ) -> Option<Result<Outcome, StoreError>> {
+        let store = &self.shared.store;
+        if write.key.is_some() && !self.shared.options.locks {
+            // Looks first and acts later, as servers without locks do: two requests at once both
+            // see a new key.
+            let asked = write.clone();
+            let seen = store.run(move |database| database.look(&asked)).await;
+            match seen {
+                Ok(None) => write.unchecked = true,
+                Ok(Some(known)) => {
+                    self.stand_before(reply).await?;
+                    return Some(Ok(known));
+                }
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        self.stand_before(reply).await?;
+        Some(store.run(move |database| database.write(&write)).await)
+    }
+
+    /// What a `GET` answers.
+    async fn look(&self) -> Result<Answer, StoreError> {
+        let (path, query) = self
+            .head
+            .path
+            .split_once('?')
+            .unwrap_or((&self.head.path, ""));
+        if path != "/_effects" {
+            let value = json!({ "method": self.head.method, "path": self.head.path });
+            return Ok(Answer::json(200, &value));
+        }
+        let key = form_urlencoded::parse(query.as_bytes())
+            .find(|(name, _)| name == "key")
+            .map(|(_, value)| value.into_owned());
+        let asked = key.clone();
+        let effects = self
+            .shared
+            .store
+            .run(move |database| database.count_effects(asked.as_deref()))
+            .await?;
+        Ok(Answer::json(
+            200,
+            &json!({ "key": key, "effects": effects }),
+        ))
+    }
+
+    async fn stand_before(&self, reply: &mut oneshot::Sender<Reply>) -> Option<()> {
+        let go_on = match &self.arrival.behaviour {
+            Behaviour::WorkLate(time) => {
+                tokio::time::sleep(*time).await;
+                true
+            }
+            Behaviour::HoldBefore(name) => self.shared.ledger.stand(&self.arrival, name).await,
+            Behaviour::Hang { commit: false } => tokio::select! {
+                released = self.shared.ledger.stand(&self.arrival, HANG) => released,
+                () = reply.closed() => false,
+            },
+            _ => true,
+        };
+        go_on.then_some(())
+    }
+
+    async fn stand_after(&self) -> Option<()> {
+        let go_on = match &self.arrival.behaviour {
+            Behaviour::HoldAfter(name) => self.shared.ledger.stand(&self.arrival, name).await,
+            _ => true,
+        };
+        go_on.then_some(())
+    }
+
+    /// Records the effect as soon as it is committed.
+    fn note(&self, outcome: &Result<Outcome, StoreError>) {
+        let (effect, replayed) = match outcome {
+            Ok(Outcome::Fresh { effect, .. }) => (*effect, false),
+            Ok(Outcome::Known { effect, .. }) => (*effect, true),
+            Ok(Outcome::Reused | Outcome::Outdated) | Err(_) => return,
+        };
+        self.update(|record| {
+            record.effect = effect;
+            record.replayed = replayed;
+        });
+    }
+
+    /// The true answer, as far as the script lets the client see it.
+    fn reply(&self, outcome: Outcome) -> Option<Reply> {
+        let (effect, mut answer) = match outcome {
+            Outcome::Fresh { effect, answer } => (effect, answer),
+            Outcome::Known { effect, mut answer } => {
+                if let Some(marker) = &self.shared.options.replay_marker {
+                    answer.headers.push((marker.clone(), "true".to_owned()));
+                }
+                (effect, answer)
+            }
+            Outcome::Reused => return Some(self.refuse(Answer::key_reused())),
+            Outcome::Outdated => return None,
+        };
+        let delivery = match &self.arrival.behaviour {
+            Behaviour::CommitThenDrop => Delivery::Never,
+            Behaviour::AnswerLate(delay) => Delivery::Late(*delay),
+            Behaviour::AnswerHalf => Delivery::Half,
+            Behaviour::Hang { commit: true } => Delivery::Hang,
+            Behaviour::ErrorAfter { status } => {
+                answer = Answer::scripted_error(*status);
+                self.update(|record| record.answer_lost = effect.is_some());
+                Delivery::Whole
+            }
+            _ => Delivery::Whole,
+        };
+        Some(Reply { answer, delivery })
+    }
+
+    /// An answer of the server's own, to which no script applies.
+    fn refuse(&self, answer: Answer) -> Reply {
+        self.update(|record| record.behaviour = Behaviour::Normal);
+        Reply {
+            answer,
+            delivery: Delivery::Whole,
+        }
+    }
+
+    fn update(&self, change: impl FnOnce(&mut crate::RequestRecord)) {
+        self.shared.ledger.update(self.arrival.number, change);
+    }
+}
+
+/// Takes from the head what is recorded.
+fn head(parts: &Parts, key_header: &str) -> Head {
+    let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+    Head {
+        method: parts.method.as_str().to_owned(),
+        path: path.to_owned(),
+        key: text(&parts.headers, key_header).filter(|key| !key.is_empty()),
+        principal: parts.headers.get(AUTHORIZATION).map(principal),
+        user_agent: text(&parts.headers, USER_AGENT.as_str()),
+    }
+}
+
+fn text(headers: &HeaderMap, name: &str) -> Option<String> {
+    headers
+        .get(name)
+        .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+/// A name for whoever has this credential, from which the credential cannot be read.
+fn principal(credential: &HeaderValue) -> String {
+    let mut name = hex(&Sha256::digest(credential.as_bytes()));
+    name.truncate(16);
+    name
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            // Writing to a string does not fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}

@@ -1,0 +1,110 @@
+//! How a server is set up, and why it may refuse to start.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::faults::{Faults, FaultsError};
+
+/// How a [`ReferenceServer`](crate::ReferenceServer) behaves from its first request on.
+///
+/// The default is a careful server: it demands a key, locks a key that is being handled, replays
+/// answers with a marker and never misbehaves.
+///
+/// ```
+/// use std::time::Duration;
+/// use submit_once_reference_server::Options;
+///
+/// let forgetful = Options {
+///     key_lifetime: Some(Duration::from_secs(60)),
+///     locks: false,
+///     ..Options::default()
+/// };
+/// assert_eq!(forgetful.key_header, "Idempotency-Key");
+/// ```
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The address to listen on; port 0 takes a free port. Default: `127.0.0.1:0`.
+    ///
+    /// The control API has no password, so stay on loopback unless the network is your own.
+    pub listen: SocketAddr,
+    /// The SQLite file with keys, effects and requests. `None` (the default) uses a temporary file
+    /// that goes away with the server. An existing file is continued: its keys still replay.
+    pub database: Option<PathBuf>,
+    /// Sync each commit to the disk. Default: false, since a judge that dies with its machine has
+    /// nothing left to judge, and syncs cost it most of its speed.
+    pub durable: bool,
+    /// The header that carries the idempotency key. Default: `Idempotency-Key`. The value is
+    /// compared as it stands: `"k"` with quotes and `k` without are two keys.
+    pub key_header: String,
+    /// Answer 400 when a write has no key. Default: true. With false such a write makes an effect
+    /// each time it arrives.
+    pub require_key: bool,
+    /// Forget a key this long after it was stored. Default: `None`, never. A forgotten key runs
+    /// again, and its second effect is counted as a duplicate.
+    pub key_lifetime: Option<Duration>,
+    /// The header (value `true`) on a replayed answer. Default: `Idempotency-Replayed`; `None`
+    /// replays without a marker.
+    pub replay_marker: Option<String>,
+    /// Answer 409 while the same key is being handled. Default: true. With false the server looks
+    /// the key up first and acts later, so that two requests at once can make two effects.
+    pub locks: bool,
+    /// Let `PUT` without a key through as an overwrite, which is harmless to repeat.
+    /// Default: false.
+    pub allow_plain_put: bool,
+    /// Random faults. Default: none.
+    pub faults: Faults,
+    /// The seed of the random faults. The same seed gives the same key the same faults.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            database: None,
+            durable: false,
+            key_header: "Idempotency-Key".to_owned(),
+            require_key: true,
+            key_lifetime: None,
+            replay_marker: Some("Idempotency-Replayed".to_owned()),
+            locks: true,
+            allow_plain_put: false,
+            faults: Faults::default(),
+            seed: 0,
+        }
+    }
+}
+
+/// Why a server did not start. Nothing is left running.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Somebody else listens on the address: choose another port, or port 0.
+    #[error("the address {0} is already in use")]
+    AddressInUse(SocketAddr),
+    /// The address cannot be listened on: it is not this machine's, or the port is privileged.
+    #[error("cannot listen on {address}: {reason}")]
+    Listen {
+        /// The address from the options.
+        address: SocketAddr,
+        /// What the operating system said.
+        reason: std::io::Error,
+    },
+    /// The database cannot be opened or is not one of this server's.
+    #[error("cannot use the database {}: {reason}", path.display())]
+    Database {
+        /// The file from the options, or the temporary one.
+        path: PathBuf,
+        /// What SQLite or the operating system said.
+        reason: String,
+    },
+    /// A header name in the options is not a header name.
+    #[error("`{0}` is not a valid header name")]
+    HeaderName(String),
+    /// The random faults contradict themselves.
+    #[error(transparent)]
+    Faults(#[from] FaultsError),
+    /// The machine gave no thread or no event queue.
+    #[error("cannot start the server's threads: {0}")]
+    Threads(std::io::Error),
+}

@@ -1,0 +1,250 @@
+//! Knows when an answer has left.
+//!
+//! hyper does not say when a response is on its way, and the judge must know. So the response body
+//! passes its [`Flight`] to the socket once it is used up, and the socket ends it at the next
+//! flush, which hyper calls only with an empty buffer. Whatever is dropped on the way, the body
+//! or the socket, drops the flight with it, and the answer counts as lost.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use crate::ledger::{Flight, Ledger};
+
+/// The connection ends here, on purpose or because there is nobody to answer.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection is cut")]
+pub(crate) struct Cut;
+
+/// What a socket and the bodies that go through it tell each other.
+#[derive(Debug)]
+pub(crate) struct Line {
+    ledger: Arc<Ledger>,
+    state: Mutex<LineState>,
+}
+
+#[derive(Debug, Default)]
+struct LineState {
+    /// The flight whose last byte is in hyper's buffer.
+    leaving: Option<Flight>,
+    /// The body that waits for a flush, and whether it came.
+    flush: Option<Waker>,
+    flushed: bool,
+    /// When the last write that took bytes was begun. Begun, because a client can act on an
+    /// answer before the write call that sent it returns, and its next request must not seem to
+    /// overlap this one.
+    written_at_ns: u64,
+}
+
+impl Line {
+    pub(crate) fn new(ledger: &Arc<Ledger>) -> Arc<Self> {
+        Arc::new(Self {
+            ledger: Arc::clone(ledger),
+            state: Mutex::default(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LineState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn written(&self, begun_at_ns: u64) {
+        self.lock().written_at_ns = begun_at_ns;
+    }
+
+    fn flushed(&self) {
+        let mut state = self.lock();
+        let leaving = state.leaving.take();
+        let at_ns = state.written_at_ns;
+        if let Some(waker) = state.flush.take() {
+            state.flushed = true;
+            waker.wake();
+        }
+        drop(state);
+        if let Some(flight) = leaving {
+            flight.answered(at_ns);
+        }
+    }
+
+    /// Ready once everything that hyper had buffered before the first call is written.
+    fn poll_flushed(&self, context: &Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        if state.flushed {
+            return Poll::Ready(());
+        }
+        state.flush = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+/// A TCP stream that reports writes and flushes to its [`Line`].
+#[derive(Debug)]
+pub(crate) struct WatchedSocket {
+    inner: TokioIo<TcpStream>,
+    line: Arc<Line>,
+}
+
+impl WatchedSocket {
+    pub(crate) fn new(stream: TcpStream, line: Arc<Line>) -> Self {
+        Self {
+            inner: TokioIo::new(stream),
+            line,
+        }
+    }
+
+    fn noting_time(
+        &mut self,
+        write: impl FnOnce(Pin<&mut TokioIo<TcpStream>>) -> Poll<std::io::Result<usize>>,
+    ) -> Poll<std::io::Result<usize>> {
+        let begun = self.line.ledger.now_ns();
+        let result = write(Pin::new(&mut self.inner));
+        if let Poll::Ready(Ok(count)) = result
+            && count > 0
+        {
+            self.line.written(begun);
+        }
+        result
+    }
+}
+
+impl Read for WatchedSocket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(context, buffer)
+    }
+}
+
+impl Write for WatchedSocket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        self.noting_time(|inner| inner.poll_write(context, buffer))
+    }
+
+    fn poll_flush(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        ready!(Pin::new(&mut self.inner).poll_flush(context))?;
+        self.line.flushed();
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[std::io::IoSlice<'_>],
+    ) -> Poll<std::io::Result<usize>> {
+        self.noting_time(|inner| inner.poll_write_vectored(context, buffers))
+    }
+}
+
+/// The body of an answer, and what is owed for it.
+#[derive(Debug)]
+pub(crate) struct AnswerBody {
+    rest: Bytes,
+    declared: u64,
+    /// After `rest` comes a cut in place of the other half.
+    cut: bool,
+    line: Arc<Line>,
+    /// `None` for control requests, which are not recorded.
+    flight: Option<Flight>,
+}
+
+impl AnswerBody {
+    /// The whole body.
+    pub(crate) fn whole(body: Bytes, line: Arc<Line>, flight: Option<Flight>) -> Self {
+        Self {
+            declared: body.len() as u64,
+            rest: body,
+            cut: false,
+            line,
+            flight,
+        }
+    }
+
+    /// Declares the whole length, sends half and cuts the connection.
+    pub(crate) fn half(mut body: Bytes, line: Arc<Line>, flight: Flight) -> Self {
+        let declared = body.len() as u64;
+        body.truncate(body.len() / 2);
+        Self {
+            declared,
+            rest: body,
+            cut: true,
+            line,
+            flight: Some(flight),
+        }
+    }
+
+    fn pass_flight(&mut self) {
+        if let Some(flight) = self.flight.take() {
+            self.line.lock().leaving = Some(flight);
+        }
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        if !self.rest.is_empty() {
+            let data = std::mem::take(&mut self.rest);
+            if !self.cut {
+                self.pass_flight();
+            }
+            return Poll::Ready(Some(Ok(Frame::data(data))));
+        }
+        if self.cut {
+            // Head and first half must be on the wire before the cut, or the client would see
+            // less than half.
+            ready!(self.line.poll_flushed(context));
+            // Lost before the client can see the end of the stream and try again.
+            drop(self.flight.take());
+            return Poll::Ready(Some(Err(Cut)));
+        }
+        Poll::Ready(None)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && !self.cut
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.declared)
+    }
+}
+
+impl Drop for AnswerBody {
+    /// hyper drops a body unread when the answer has none to send (HEAD, 204, length 0). If it
+    /// drops it because the connection broke, no flush will follow, and the flight is lost with
+    /// the line.
+    fn drop(&mut self) {
+        self.pass_flight();
+    }
+}
