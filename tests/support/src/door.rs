@@ -86,7 +86,7 @@ async fn accept(door: &Door) -> TcpStream {
 async fn connection(stream: TcpStream, shared: Arc<Shared>) {
     // Small answers must not wait for more; failing that, they are merely slower.
     let _ = stream.set_nodelay(true);
-    let line = Line::new(&shared.ledger);
+    let line = Arc::new(Line::default());
     let socket = WatchedSocket::new(stream, Arc::clone(&line));
     let service =
         service_fn(move |request| handler::serve(Arc::clone(&shared), Arc::clone(&line), request));

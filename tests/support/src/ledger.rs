@@ -3,7 +3,9 @@
 //! Each change wakes those who wait for the server, so no test has to sleep.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -115,6 +117,12 @@ impl Ledger {
     /// Changes one record. A record that a reset has removed is left alone.
     pub(crate) fn update(&self, number: u64, change: impl FnOnce(&mut RequestRecord)) {
         let mut state = self.lock();
+        self.change(&mut state, number, change);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn change(&self, state: &mut State, number: u64, change: impl FnOnce(&mut RequestRecord)) {
         let Some(record) = state.record(number) else {
             return;
         };
@@ -124,8 +132,6 @@ impl Ledger {
         if was_in_flight && !record.in_flight() {
             self.store.archive(record.clone());
         }
-        drop(state);
-        self.changed.notify_all();
     }
 
     /// Locks a key for one handler; `None` while another one has it.
@@ -317,11 +323,31 @@ impl Flight {
         }
     }
 
-    /// The last byte was given to the operating system at `at_ns`.
-    pub(crate) fn answered(mut self, at_ns: u64) {
+    /// Makes a write that may be the answer's last, and ends the flight if it took all the bytes
+    /// it was `offered`; otherwise gives the flight back.
+    ///
+    /// The write is made inside the ledger's lock. A client can act on an answer before the call
+    /// that sent it returns; this way neither its next request nor a look at the records can find
+    /// this flight still open.
+    pub(crate) fn write_last(
+        mut self,
+        offered: usize,
+        write: impl FnOnce() -> Poll<io::Result<usize>>,
+    ) -> (Option<Self>, Poll<io::Result<usize>>) {
+        let ledger = Arc::clone(&self.ledger);
+        let mut state = ledger.lock();
+        let begun = ledger.now_ns();
+        let result = write();
+        if !matches!(result, Poll::Ready(Ok(count)) if count == offered) {
+            return (Some(self), result);
+        }
         self.open = false;
-        self.ledger
-            .update(self.number, |record| record.answered_at_ns = Some(at_ns));
+        ledger.change(&mut state, self.number, |record| {
+            record.answered_at_ns = Some(begun)
+        });
+        drop(state);
+        ledger.changed.notify_all();
+        (None, result)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Knows when an answer has left.
 //!
 //! hyper does not say when a response is on its way, and the judge must know. So the response body
-//! passes its [`Flight`] to the socket once it is used up, and the socket ends it at the next
-//! flush, which hyper calls only with an empty buffer. Whatever is dropped on the way, the body
-//! or the socket, drops the flight with it, and the answer counts as lost.
+//! passes its [`Flight`] to the socket once it is used up: from then on hyper's buffer holds the
+//! rest of the answer, and the write that takes all of it ends the flight. Whatever is dropped
+//! before, the body or the socket, drops the flight with it, and the answer counts as lost.
 
+use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
@@ -15,7 +16,7 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use crate::ledger::{Flight, Ledger};
+use crate::ledger::Flight;
 
 /// The connection ends here, on purpose or because there is nobody to answer.
 #[derive(Debug, thiserror::Error)]
@@ -23,9 +24,8 @@ use crate::ledger::{Flight, Ledger};
 pub(crate) struct Cut;
 
 /// What a socket and the bodies that go through it tell each other.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Line {
-    ledger: Arc<Ledger>,
     state: Mutex<LineState>,
 }
 
@@ -36,39 +36,19 @@ struct LineState {
     /// The body that waits for a flush, and whether it came.
     flush: Option<Waker>,
     flushed: bool,
-    /// When the last write that took bytes was begun. Begun, because a client can act on an
-    /// answer before the write call that sent it returns, and its next request must not seem to
-    /// overlap this one.
-    written_at_ns: u64,
 }
 
 impl Line {
-    pub(crate) fn new(ledger: &Arc<Ledger>) -> Arc<Self> {
-        Arc::new(Self {
-            ledger: Arc::clone(ledger),
-            state: Mutex::default(),
-        })
-    }
-
     fn lock(&self) -> MutexGuard<'_, LineState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn written(&self, begun_at_ns: u64) {
-        self.lock().written_at_ns = begun_at_ns;
-    }
-
+    /// hyper flushes only with an empty buffer: whatever was to be written is written.
     fn flushed(&self) {
         let mut state = self.lock();
-        let leaving = state.leaving.take();
-        let at_ns = state.written_at_ns;
         if let Some(waker) = state.flush.take() {
             state.flushed = true;
             waker.wake();
-        }
-        drop(state);
-        if let Some(flight) = leaving {
-            flight.answered(at_ns);
         }
     }
 
@@ -98,17 +78,19 @@ impl WatchedSocket {
         }
     }
 
-    fn noting_time(
+    /// Writes; `offered` is everything that hyper has to write.
+    fn watched(
         &mut self,
-        write: impl FnOnce(Pin<&mut TokioIo<TcpStream>>) -> Poll<std::io::Result<usize>>,
-    ) -> Poll<std::io::Result<usize>> {
-        let begun = self.line.ledger.now_ns();
-        let result = write(Pin::new(&mut self.inner));
-        if let Poll::Ready(Ok(count)) = result
-            && count > 0
-        {
-            self.line.written(begun);
-        }
+        offered: usize,
+        write: impl FnOnce(Pin<&mut TokioIo<TcpStream>>) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        let inner = Pin::new(&mut self.inner);
+        let leaving = self.line.lock().leaving.take();
+        let Some(flight) = leaving else {
+            return write(inner);
+        };
+        let (unfinished, result) = flight.write_last(offered, || write(inner));
+        self.line.lock().leaving = unfinished;
         result
     }
 }
@@ -118,7 +100,7 @@ impl Read for WatchedSocket {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: ReadBufCursor<'_>,
-    ) -> Poll<std::io::Result<()>> {
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.inner).poll_read(context, buffer)
     }
 }
@@ -128,23 +110,17 @@ impl Write for WatchedSocket {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &[u8],
-    ) -> Poll<std::io::Result<usize>> {
-        self.noting_time(|inner| inner.poll_write(context, buffer))
+    ) -> Poll<io::Result<usize>> {
+        self.watched(buffer.len(), |inner| inner.poll_write(context, buffer))
     }
 
-    fn poll_flush(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<std::io::Result<()>> {
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.inner).poll_flush(context))?;
         self.line.flushed();
         Poll::Ready(Ok(()))
     }
 
-    fn poll_shutdown(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<std::io::Result<()>> {
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.inner).poll_shutdown(context)
     }
 
@@ -155,9 +131,10 @@ impl Write for WatchedSocket {
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        buffers: &[std::io::IoSlice<'_>],
-    ) -> Poll<std::io::Result<usize>> {
-        self.noting_time(|inner| inner.poll_write_vectored(context, buffers))
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let offered = buffers.iter().map(|buffer| buffer.len()).sum();
+        self.watched(offered, |inner| inner.poll_write_vectored(context, buffers))
     }
 }
 
