@@ -8,10 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
-use hyper::http::request::Parts;
 use hyper::{Request, Response};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -21,7 +18,9 @@ use crate::answer::Answer;
 use crate::behaviour::{Behaviour, HANG};
 use crate::control;
 use crate::database::{Outcome, Write};
-use crate::ledger::{Arrival, Flight, Working};
+use crate::flight::{Flight, Working};
+use crate::intake::{Payload, head};
+use crate::ledger::Arrival;
 use crate::playbook::Head;
 use crate::server::Shared;
 use crate::socket::{AnswerBody, Cut, Line};
@@ -108,13 +107,6 @@ struct Handler {
     arrival: Arrival,
 }
 
-/// A complete body, of which only this is kept.
-struct Payload {
-    sha256: [u8; 32],
-    hex: String,
-    bytes: u64,
-}
-
 impl Handler {
     /// `None` when there is nobody or nothing to answer.
     async fn run(&self, body: Incoming, reply: &mut oneshot::Sender<Reply>) -> Option<Reply> {
@@ -156,28 +148,17 @@ impl Handler {
         }
     }
 
-    /// Reads to the end and keeps a digest only, so that no body is too large.
-    async fn read_body(&self, mut body: Incoming) -> Option<Payload> {
-        let mut digest = Sha256::new();
-        let mut bytes = 0_u64;
-        while let Some(frame) = body.frame().await {
-            let Ok(frame) = frame else {
-                self.update(|record| record.body_bytes = bytes);
-                return None;
-            };
-            if let Some(data) = frame.data_ref() {
-                digest.update(data);
-                bytes += data.len() as u64;
+    async fn read_body(&self, body: Incoming) -> Option<Payload> {
+        let payload = Payload::read(body).await;
+        self.update(|record| match &payload {
+            Ok(payload) => {
+                record.body_bytes = payload.bytes;
+                record.body_sha256 = Some(payload.hex.clone());
+                record.body_complete = true;
             }
-        }
-        let sha256: [u8; 32] = digest.finalize().into();
-        let hex = hex(&sha256);
-        self.update(|record| {
-            record.body_bytes = bytes;
-            record.body_sha256 = Some(hex.clone());
-            record.body_complete = true;
+            Err(cut) => record.body_bytes = cut.bytes,
         });
-        Some(Payload { sha256, hex, bytes })
+        payload.ok()
     }
 
     /// What a complete write asks the store for, or why it is refused.
@@ -342,40 +323,4 @@ impl Handler {
     fn update(&self, change: impl FnOnce(&mut crate::RequestRecord)) {
         self.shared.ledger.update(self.arrival.number, change);
     }
-}
-
-/// Takes from the head what is recorded.
-fn head(parts: &Parts, key_header: &str) -> Head {
-    let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-    Head {
-        method: parts.method.as_str().to_owned(),
-        path: path.to_owned(),
-        key: text(&parts.headers, key_header).filter(|key| !key.is_empty()),
-        principal: parts.headers.get(AUTHORIZATION).map(principal),
-        user_agent: text(&parts.headers, USER_AGENT.as_str()),
-    }
-}
-
-fn text(headers: &HeaderMap, name: &str) -> Option<String> {
-    headers
-        .get(name)
-        .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
-}
-
-/// A name for whoever has this credential, from which the credential cannot be read.
-fn principal(credential: &HeaderValue) -> String {
-    let mut name = hex(&Sha256::digest(credential.as_bytes()));
-    name.truncate(16);
-    name
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            // Writing to a string does not fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
 }

@@ -98,7 +98,7 @@ impl Ledger {
             lost_at_ns: None,
             handler_done_at_ns: None,
             status: None,
-            behaviour: behaviour.clone(),
+            behaviour: behaviour.without_body(),
             effect: None,
             replayed: false,
             answer_lost: false,
@@ -120,6 +120,31 @@ impl Ledger {
         self.change(&mut state, number, change);
         drop(state);
         self.changed.notify_all();
+    }
+
+    /// Makes a write that may be an answer's last, and notes the answer's end if it took all the
+    /// bytes it was `offered`.
+    ///
+    /// The write is made inside the lock. A client can act on an answer before the call that sent
+    /// it returns; this way neither its next request nor a look at the records can find this
+    /// flight still open.
+    pub(crate) fn write_last(
+        &self,
+        number: u64,
+        offered: usize,
+        write: impl FnOnce() -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        let mut state = self.lock();
+        let begun = self.now_ns();
+        let result = write();
+        if takes_all(&result, offered) {
+            self.change(&mut state, number, |record| {
+                record.answered_at_ns = Some(begun)
+            });
+            drop(state);
+            self.changed.notify_all();
+        }
+        result
     }
 
     fn change(&self, state: &mut State, number: u64, change: impl FnOnce(&mut RequestRecord)) {
@@ -268,6 +293,11 @@ impl State {
     }
 }
 
+/// Whether a write took all the bytes it was offered.
+pub(crate) fn takes_all(result: &Poll<io::Result<usize>>, offered: usize) -> bool {
+    matches!(result, Poll::Ready(Ok(count)) if *count == offered)
+}
+
 /// The right to handle a key; given back when dropped, by a panic too.
 #[derive(Debug)]
 pub(crate) struct KeyLock {
@@ -278,85 +308,5 @@ pub(crate) struct KeyLock {
 impl Drop for KeyLock {
     fn drop(&mut self) {
         self.ledger.lock().locked.remove(&self.key);
-    }
-}
-
-/// The handler's half of a flight; ends when dropped, by a panic too.
-#[derive(Debug)]
-pub(crate) struct Working {
-    ledger: Arc<Ledger>,
-    number: u64,
-}
-
-impl Working {
-    pub(crate) fn new(ledger: &Arc<Ledger>, number: u64) -> Self {
-        Self {
-            ledger: Arc::clone(ledger),
-            number,
-        }
-    }
-}
-
-impl Drop for Working {
-    fn drop(&mut self) {
-        let now = self.ledger.now_ns();
-        self.ledger
-            .update(self.number, |record| record.handler_done_at_ns = Some(now));
-    }
-}
-
-/// The answer's half of a flight. Whoever holds it owes the client an answer: dropped unanswered,
-/// the answer is lost.
-#[derive(Debug)]
-pub(crate) struct Flight {
-    ledger: Arc<Ledger>,
-    number: u64,
-    open: bool,
-}
-
-impl Flight {
-    pub(crate) fn new(ledger: &Arc<Ledger>, number: u64) -> Self {
-        Self {
-            ledger: Arc::clone(ledger),
-            number,
-            open: true,
-        }
-    }
-
-    /// Makes a write that may be the answer's last, and ends the flight if it took all the bytes
-    /// it was `offered`; otherwise gives the flight back.
-    ///
-    /// The write is made inside the ledger's lock. A client can act on an answer before the call
-    /// that sent it returns; this way neither its next request nor a look at the records can find
-    /// this flight still open.
-    pub(crate) fn write_last(
-        mut self,
-        offered: usize,
-        write: impl FnOnce() -> Poll<io::Result<usize>>,
-    ) -> (Option<Self>, Poll<io::Result<usize>>) {
-        let ledger = Arc::clone(&self.ledger);
-        let mut state = ledger.lock();
-        let begun = ledger.now_ns();
-        let result = write();
-        if !matches!(result, Poll::Ready(Ok(count)) if count == offered) {
-            return (Some(self), result);
-        }
-        self.open = false;
-        ledger.change(&mut state, self.number, |record| {
-            record.answered_at_ns = Some(begun)
-        });
-        drop(state);
-        ledger.changed.notify_all();
-        (None, result)
-    }
-}
-
-impl Drop for Flight {
-    fn drop(&mut self) {
-        if self.open {
-            let now = self.ledger.now_ns();
-            self.ledger
-                .update(self.number, |record| record.lost_at_ns = Some(now));
-        }
     }
 }

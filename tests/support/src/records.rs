@@ -46,7 +46,8 @@ pub struct RequestRecord {
     pub handler_done_at_ns: Option<u64>,
     /// The status of the answer, as soon as it is sent. `None` when not one byte was sent.
     pub status: Option<u16>,
-    /// The behaviour that was applied; `Normal` for a refusal of the server itself.
+    /// The behaviour that was applied, without the body of a `Respond`; `Normal` for a refusal of
+    /// the server itself.
     pub behaviour: Behaviour,
     /// The effect that this request made, or whose stored answer it got.
     pub effect: Option<u64>,

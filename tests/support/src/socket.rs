@@ -16,7 +16,7 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use crate::ledger::Flight;
+use crate::flight::Flight;
 
 /// The connection ends here, on purpose or because there is nobody to answer.
 #[derive(Debug, thiserror::Error)]

@@ -1,0 +1,286 @@
+//! What the outboxes of one database share within a process: one store, one pump. Two opens of
+//! one path give two handles on one core.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::Notify;
+use url::Url;
+
+use crate::clock::{Clock, SystemClock};
+use crate::config::{OutboxConfig, Seams};
+use crate::delivery::engine::{Engine, Parts};
+use crate::delivery::http::HttpTransport;
+use crate::entropy::{Entropy, SystemEntropy};
+use crate::error::{OpenError, StorageError};
+use crate::metrics::Calls;
+use crate::model::request::check_origin;
+use crate::policy::limits::{Limits, OBSERVE_EVERY};
+use crate::policy::profile::{KeyPlace, ServerProfile};
+use crate::runtime::{Executor, OwnRuntime, run_blocking};
+use crate::store::{OpenReport, Store, StoreConfig, file_identity};
+
+/// One database in one process.
+pub(crate) struct Core {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) base: Option<Url>,
+    pub(crate) profile: ServerProfile,
+    pub(crate) calls: Calls,
+    config: OutboxConfig,
+    path: PathBuf,
+    identity: Option<(u64, u64)>,
+    handles: AtomicUsize,
+    observers: Mutex<Observers>,
+    pub(crate) listener: Mutex<Option<Arc<Notify>>>,
+}
+
+#[derive(Default)]
+struct Observers {
+    count: usize,
+    looking: bool,
+}
+
+/// The databases that this process has open.
+static OPEN: Mutex<Option<HashMap<PathBuf, Weak<Core>>>> = Mutex::new(None);
+
+impl Core {
+    /// Opens a database, or gives the core that has it open.
+    pub(crate) fn open(
+        config: OutboxConfig,
+        seams: Seams,
+    ) -> Result<(Arc<Self>, OpenReport), OpenError> {
+        let path = absolute(&config.path)?;
+        let mut open = lock(&OPEN);
+        let open = open.get_or_insert_with(HashMap::new);
+        if let Some(core) = open.get(&path).and_then(Weak::upgrade)
+            && core.handles.load(Ordering::Acquire) > 0
+            && core.identity == file_identity(&path)
+        {
+            if core.config != config {
+                return Err(OpenError::AlreadyOpen);
+            }
+            core.handles.fetch_add(1, Ordering::AcqRel);
+            let report = OpenReport {
+                created: false,
+                shared: true,
+                ..core.engine.parts().store.report().clone()
+            };
+            return Ok((core, report));
+        }
+        let core = Arc::new(Self::build(config, path.clone(), seams)?);
+        let report = core.engine.parts().store.report().clone();
+        open.insert(path, Arc::downgrade(&core));
+        open.retain(|_, core| core.strong_count() > 0);
+        Ok((core, report))
+    }
+
+    fn build(config: OutboxConfig, path: PathBuf, seams: Seams) -> Result<Self, OpenError> {
+        let limits = config.limits.clone().unwrap_or_default();
+        limits
+            .check()
+            .map_err(|problem| invalid("limits", problem))?;
+        let base = config.base_url.as_deref().map(read_base).transpose()?;
+        let profile = config.profile.clone().unwrap_or_default();
+        check_profile(&profile)?;
+        let user_agent = read_user_agent(config.user_agent.as_deref())?;
+        let clock: Arc<dyn Clock> = seams
+            .clock
+            .unwrap_or_else(|| Arc::new(SystemClock::new(config.boot.clone())));
+        let entropy: Arc<dyn Entropy> = seams.entropy.unwrap_or_else(|| Arc::new(SystemEntropy));
+        let store = Store::open(&StoreConfig {
+            path: path.clone(),
+            vfs: seams.vfs,
+            install_id: config.install_id.clone(),
+            limits: limits.clone(),
+            clock: Arc::clone(&clock),
+            entropy: Arc::clone(&entropy),
+        })?;
+        let executor: Arc<dyn Executor> = match seams.executor {
+            Some(executor) => executor,
+            None => Arc::new(OwnRuntime::start().map_err(|error| setup(&error))?),
+        };
+        let transport = match seams.transport {
+            Some(transport) => transport,
+            None => {
+                let http = HttpTransport::new(&limits, Arc::clone(&executor))
+                    .map_err(|error| setup(&error))?;
+                Arc::new(http)
+            }
+        };
+        let store = Arc::new(store);
+        let engine = Engine::new(Parts {
+            store: Arc::clone(&store),
+            executor,
+            clock,
+            entropy,
+            transport,
+            limits,
+            user_agent,
+        });
+        let changed = engine.changed().clone();
+        store.set_after_commit(Box::new(move || changed.send_modify(|count| *count += 1)));
+        Ok(Self {
+            engine,
+            base,
+            profile,
+            calls: Calls::default(),
+            identity: file_identity(&path),
+            config,
+            path,
+            handles: AtomicUsize::new(1),
+            observers: Mutex::default(),
+            listener: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.engine.parts().limits
+    }
+
+    /// Gives a handle back; the last one closes.
+    pub(crate) fn release(&self) {
+        // Under the registry's lock, so that nobody joins a core that is being closed, and the
+        // next opening of the path waits until its locks are free.
+        let mut open = lock(&OPEN);
+        if self.handles.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return;
+        }
+        if let Some(stop) = lock(&self.listener).take() {
+            stop.notify_one();
+        }
+        self.engine.close();
+        if let Some(open) = open.as_mut() {
+            open.remove(&self.path);
+        }
+    }
+
+    /// Watches for changes, those of other processes included, until the guard is dropped.
+    pub(crate) fn observe(self: &Arc<Self>) -> Observing {
+        let mut observers = lock(&self.observers);
+        observers.count += 1;
+        if !std::mem::replace(&mut observers.looking, true) {
+            let core = Arc::clone(self);
+            self.engine
+                .parts()
+                .executor
+                .spawn(Box::pin(async move { core.look().await }));
+        }
+        Observing(Arc::clone(self))
+    }
+
+    /// Looks, at a slow cadence, whether another process has changed the database. Ends when
+    /// nobody observes any more.
+    async fn look(self: Arc<Self>) {
+        let parts = self.engine.parts();
+        let mut last = None;
+        loop {
+            let store = Arc::clone(&parts.store);
+            let version = run_blocking(&parts.executor, move || store.data_version()).await;
+            let Some(Ok(version)) = version else {
+                // Closed, or not readable now; whoever waits finds that out by itself.
+                self.engine.changed().send_modify(|count| *count += 1);
+                lock(&self.observers).looking = false;
+                return;
+            };
+            if last.replace(version).is_some_and(|last| last != version) {
+                self.engine.changed().send_modify(|count| *count += 1);
+            }
+            parts.executor.sleep(OBSERVE_EVERY).await;
+            let mut observers = lock(&self.observers);
+            if observers.count == 0 || self.engine.is_closed() {
+                observers.looking = false;
+                return;
+            }
+        }
+    }
+}
+
+/// Somebody waits or listens.
+pub(crate) struct Observing(Arc<Core>);
+
+impl Drop for Observing {
+    fn drop(&mut self) {
+        lock(&self.0.observers).count -= 1;
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn invalid(field: &str, problem: &str) -> OpenError {
+    OpenError::InvalidConfig {
+        field: field.to_owned(),
+        problem: problem.to_owned(),
+    }
+}
+
+fn setup(error: &dyn std::fmt::Display) -> OpenError {
+    OpenError::Setup {
+        detail: error.to_string(),
+    }
+}
+
+/// The one spelling of a path within this process, whether the file exists already or not.
+fn absolute(path: &str) -> Result<PathBuf, OpenError> {
+    if path.is_empty() || path.contains('\0') {
+        return Err(invalid("path", "name a file in a private folder"));
+    }
+    let unavailable = |error: std::io::Error| {
+        OpenError::from(StorageError::Unavailable {
+            detail: error.to_string(),
+        })
+    };
+    let path = std::path::absolute(Path::new(path)).map_err(unavailable)?;
+    if let Ok(whole) = path.canonicalize() {
+        return Ok(whole);
+    }
+    match (path.parent().map(Path::canonicalize), path.file_name()) {
+        (Some(Ok(folder)), Some(name)) => Ok(folder.join(name)),
+        _ => Ok(path),
+    }
+}
+
+fn read_base(text: &str) -> Result<Url, OpenError> {
+    let url =
+        Url::parse(text).map_err(|_| invalid("base_url", "use an absolute http or https URL"))?;
+    check_origin(&url).map_err(|problem| invalid("base_url", problem))?;
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(invalid("base_url", "leave out the query and the fragment"));
+    }
+    Ok(url)
+}
+
+fn check_profile(profile: &ServerProfile) -> Result<(), OpenError> {
+    match &profile.key_place {
+        KeyPlace::Header { name } => {
+            let token = !name.is_empty()
+                && name
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+            if token {
+                Ok(())
+            } else {
+                Err(invalid(
+                    "profile.key_place",
+                    "a header's name is letters, digits and hyphens",
+                ))
+            }
+        }
+        KeyPlace::Nowhere => Ok(()),
+        KeyPlace::JsonPointer { .. } | KeyPlace::Query { .. } | KeyPlace::Path { .. } => Err(
+            invalid("profile.key_place", "only a header is supported yet"),
+        ),
+    }
+}
+
+fn read_user_agent(text: Option<&str>) -> Result<String, OpenError> {
+    let text = text.unwrap_or(concat!("submit-once/", env!("CARGO_PKG_VERSION")));
+    if !text.is_empty() && text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        Ok(text.to_owned())
+    } else {
+        Err(invalid("user_agent", "only visible ASCII and spaces"))
+    }
+}

@@ -1,0 +1,132 @@
+//! A drain: "deliver what is due, within this budget". What WorkManager and BGTaskScheduler call.
+
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::oneshot;
+
+use crate::clock::UptimeMs;
+use crate::error::OutboxError;
+use crate::model::state::SubmissionState;
+
+/// How long a drain may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, uniffi::Record)]
+pub struct DrainBudget {
+    /// The time after which `drain` returns. Nothing new is begun when what is begun would not end
+    /// in time, by the slowest exchange of this drain so far.
+    pub time: Duration,
+}
+
+impl DrainBudget {
+    /// A budget of this long.
+    pub fn of(time: Duration) -> Self {
+        Self { time }
+    }
+}
+
+/// What a drain did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, uniffi::Record)]
+pub struct DrainReport {
+    /// Attempts that ended during the drain.
+    pub attempts: u32,
+    /// Submissions that succeeded.
+    pub succeeded: u32,
+    /// Submissions that ended without success.
+    pub ended_otherwise: u32,
+    /// Submissions that are now held for a decision.
+    pub held: u32,
+    /// Attempts that will be repeated later.
+    pub to_repeat: u32,
+    /// Requests still on the wire when the drain returned.
+    pub in_flight: u32,
+    /// Why it returned.
+    pub stopped: DrainStop,
+    /// When something is due next, by this device's clock. Schedule the next run for it; `None` if
+    /// nothing is waiting for a time.
+    pub next_wake_at: Option<SystemTime>,
+}
+
+/// Why a drain returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, uniffi::Enum)]
+pub enum DrainStop {
+    /// Nothing is due, and nothing is on the wire.
+    NothingDue,
+    /// The budget ended.
+    BudgetEnded,
+    /// `suspend` or `close` was called.
+    Suspended,
+}
+
+/// A caller of `drain`, as the pump sees it.
+pub(super) struct Drain {
+    pub(super) deadline: UptimeMs,
+    slowest: Duration,
+    report: DrainReport,
+    sender: oneshot::Sender<Result<DrainReport, OutboxError>>,
+}
+
+impl Drain {
+    pub(super) fn new(
+        deadline: UptimeMs,
+        sender: oneshot::Sender<Result<DrainReport, OutboxError>>,
+    ) -> Self {
+        Self {
+            deadline,
+            slowest: Duration::ZERO,
+            report: DrainReport {
+                attempts: 0,
+                succeeded: 0,
+                ended_otherwise: 0,
+                held: 0,
+                to_repeat: 0,
+                in_flight: 0,
+                stopped: DrainStop::NothingDue,
+                next_wake_at: None,
+            },
+            sender,
+        }
+    }
+
+    /// There is still time for an exchange like the slowest so far.
+    pub(super) fn claims_at(&self, now: UptimeMs) -> bool {
+        now < self.deadline && now.plus(self.slowest) <= self.deadline
+    }
+
+    pub(super) fn note_exchange(&mut self, took: Duration) {
+        self.slowest = self.slowest.max(took);
+        self.report.attempts += 1;
+    }
+
+    pub(super) fn note_settled(&mut self, state: SubmissionState) {
+        let report = &mut self.report;
+        match state {
+            SubmissionState::Succeeded => report.succeeded += 1,
+            SubmissionState::Held { .. } => report.held += 1,
+            SubmissionState::Pending | SubmissionState::InFlight => report.to_repeat += 1,
+            SubmissionState::Rejected { .. }
+            | SubmissionState::Cancelled
+            | SubmissionState::Expired
+            | SubmissionState::Superseded { .. }
+            | SubmissionState::Abandoned => report.ended_otherwise += 1,
+        }
+    }
+
+    pub(super) fn fail(self, error: OutboxError) {
+        // The caller may have stopped waiting; the work went on in any case.
+        drop(self.sender.send(Err(error)));
+    }
+
+    pub(super) fn finish(
+        self,
+        stopped: DrainStop,
+        in_flight: usize,
+        next_wake_at: Option<SystemTime>,
+    ) {
+        let report = DrainReport {
+            stopped,
+            in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),
+            next_wake_at,
+            ..self.report
+        };
+        drop(self.sender.send(Ok(report)));
+    }
+}

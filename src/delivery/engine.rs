@@ -1,0 +1,403 @@
+//! The engine of one database in one process: the pump, what is on the wire, and who wants it to
+//! run.
+//!
+//! Everything that touches the wire's bookkeeping happens under one lock, the *gate*, which a turn
+//! of the pump holds from collecting reports to launching claims. `suspend` takes the same lock: when
+//! it returns, nothing of the pump is on the way to the database any more.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+
+use super::drain::{Drain, DrainBudget, DrainReport, DrainStop};
+use super::judge::{About, judge, wire_request};
+use super::lease::Lease;
+use super::transport::{Exchange, Reported, Shared, Transport};
+use crate::clock::{Clock, UptimeMs};
+use crate::entropy::Entropy;
+use crate::error::{OutboxError, StorageError};
+use crate::policy::classify::Fault;
+use crate::policy::limits::{Limits, STORE_RETRY_FIRST, STORE_RETRY_MOST};
+use crate::runtime::{Executor, run_blocking};
+use crate::store::{Claim, Finished, Step, Store};
+
+/// What the engine is made of: every seam in one place.
+pub(crate) struct Parts {
+    pub(crate) store: Arc<Store>,
+    pub(crate) executor: Arc<dyn Executor>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) limits: Limits,
+    pub(crate) user_agent: String,
+}
+
+pub(crate) struct Engine {
+    parts: Parts,
+    lease: Arc<Lease>,
+    gate: Mutex<Gate>,
+    demand: Mutex<Demand>,
+    nudge: Arc<Notify>,
+    reports: mpsc::UnboundedSender<Report>,
+    changed: watch::Sender<u64>,
+}
+
+/// What is on the wire, and what came back from it.
+struct Gate {
+    flights: HashMap<i64, Flight>,
+    reports: mpsc::UnboundedReceiver<Report>,
+    unsettled: Vec<Finished>,
+    lease_until: UptimeMs,
+}
+
+struct Flight {
+    about: Arc<About>,
+    shared: Arc<Shared>,
+    began: UptimeMs,
+}
+
+struct Report {
+    about: Arc<About>,
+    reported: Reported,
+}
+
+/// Who wants the pump to run.
+#[derive(Default)]
+struct Demand {
+    started: bool,
+    suspended: bool,
+    closed: bool,
+    pumping: bool,
+    drains: Vec<Drain>,
+}
+
+/// What a turn of the pump found.
+struct Turned {
+    next: Option<Duration>,
+    in_flight: usize,
+    error: Option<OutboxError>,
+}
+
+impl Engine {
+    pub(crate) fn new(parts: Parts) -> Arc<Self> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        Arc::new(Self {
+            lease: Arc::new(Lease::new(Arc::clone(&parts.clock))),
+            gate: Mutex::new(Gate {
+                flights: HashMap::new(),
+                reports: receiver,
+                unsettled: Vec::new(),
+                lease_until: UptimeMs(i64::MIN),
+            }),
+            demand: Mutex::default(),
+            nudge: Arc::new(Notify::new()),
+            reports: sender,
+            changed: watch::Sender::new(0),
+            parts,
+        })
+    }
+
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// Counts commits that changed something, in this process and, while somebody observes, in
+    /// others.
+    pub(crate) fn changed(&self) -> &watch::Sender<u64> {
+        &self.changed
+    }
+
+    /// Something may have become due.
+    pub(crate) fn nudge(&self) {
+        self.nudge.notify_one();
+    }
+
+    /// Delivers in the foreground until `suspend` or `close`.
+    pub(crate) fn start(self: &Arc<Self>) -> Result<(), OutboxError> {
+        self.demand(|demand| {
+            demand.started = true;
+            demand.suspended = false;
+        })
+    }
+
+    /// Delivers what is due within the budget. The work goes on if the caller stops waiting.
+    pub(crate) fn drain(
+        self: &Arc<Self>,
+        budget: DrainBudget,
+    ) -> Result<oneshot::Receiver<Result<DrainReport, OutboxError>>, OutboxError> {
+        let (sender, receiver) = oneshot::channel();
+        let deadline = self.parts.clock.now().uptime.plus(budget.time);
+        self.demand(|demand| {
+            demand.suspended = false;
+            demand.drains.push(Drain::new(deadline, sender));
+        })?;
+        Ok(receiver)
+    }
+
+    fn demand(self: &Arc<Self>, ask: impl FnOnce(&mut Demand)) -> Result<(), OutboxError> {
+        let mut demand = lock(&self.demand);
+        if demand.closed {
+            return Err(OutboxError::Closed);
+        }
+        ask(&mut demand);
+        let idle = !std::mem::replace(&mut demand.pumping, true);
+        drop(demand);
+        if idle {
+            let engine = Arc::clone(self);
+            self.parts
+                .executor
+                .spawn(Box::pin(async move { engine.pump().await }));
+        } else {
+            self.nudge();
+        }
+        Ok(())
+    }
+
+    /// Stops what is on the wire and is quiet: when this returns, no transaction of the pump is
+    /// open and none will come. What may have been sent is recorded as unknown.
+    pub(crate) fn suspend(&self) -> Result<(), OutboxError> {
+        {
+            let mut demand = lock(&self.demand);
+            demand.suspended = true;
+            demand.started = false;
+        }
+        let mut gate = lock(&self.gate);
+        self.collect(&mut gate);
+        let flights = std::mem::take(&mut gate.flights);
+        for flight in flights.into_values() {
+            let fault = flight.shared.stop(Fault::Stopped);
+            let finished = self.judge(&flight.about, Reported::Failed(fault));
+            gate.unsettled.push(finished);
+        }
+        self.nudge();
+        if gate.unsettled.is_empty() {
+            return Ok(());
+        }
+        let finished = gate.unsettled.clone();
+        self.parts.store.step(Step {
+            finished,
+            capacity: 0,
+        })?;
+        gate.unsettled.clear();
+        Ok(())
+    }
+
+    pub(crate) fn close(&self) {
+        lock(&self.demand).closed = true;
+        // What can't be settled now is taken over by the next opening.
+        drop(self.suspend());
+        self.parts.store.close();
+        self.changed.send_modify(|count| *count += 1);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        lock(&self.demand).closed
+    }
+
+    async fn pump(self: Arc<Self>) {
+        let mut trouble = STORE_RETRY_FIRST;
+        loop {
+            let engine = Arc::clone(&self);
+            let turned = run_blocking(&self.parts.executor, move || engine.turn()).await;
+            let turned = turned.unwrap_or_else(|| Turned {
+                next: None,
+                in_flight: 0,
+                error: Some(
+                    StorageError::Internal {
+                        detail: "a turn of the pump panicked".to_owned(),
+                    }
+                    .into(),
+                ),
+            });
+            let next = if turned.error.is_some() {
+                let wait = trouble;
+                trouble = trouble.saturating_mul(2).min(STORE_RETRY_MOST);
+                Some(wait)
+            } else {
+                trouble = STORE_RETRY_FIRST;
+                turned.next
+            };
+            let Some(until) = self.go_on(turned, next) else {
+                return;
+            };
+            match until {
+                Some(time) => {
+                    tokio::select! {
+                        () = self.nudge.notified() => {}
+                        () = self.parts.executor.sleep(time) => {}
+                    }
+                }
+                None => self.nudge.notified().await,
+            }
+        }
+    }
+
+    /// One turn: collect what came back, settle it, claim what is due, launch it.
+    fn turn(self: &Arc<Self>) -> Turned {
+        let mut gate = lock(&self.gate);
+        self.collect(&mut gate);
+        let now = self.parts.clock.now().uptime;
+        let claims = {
+            let demand = lock(&self.demand);
+            if demand.suspended || demand.closed {
+                return Turned {
+                    next: None,
+                    in_flight: 0,
+                    error: None,
+                };
+            }
+            demand.started || demand.drains.iter().any(|drain| drain.claims_at(now))
+        };
+        let most = self.parts.limits.max_in_flight as usize;
+        let capacity = if claims {
+            most.saturating_sub(gate.flights.len())
+        } else {
+            0
+        };
+        let finished = gate.unsettled.clone();
+        let stepped = self.parts.store.step(Step { finished, capacity });
+        let (next, error) = match stepped {
+            Ok(stepped) => {
+                gate.unsettled.clear();
+                {
+                    let mut demand = lock(&self.demand);
+                    for state in &stepped.settled {
+                        for drain in &mut demand.drains {
+                            drain.note_settled(*state);
+                        }
+                    }
+                }
+                if !stepped.claims.is_empty() {
+                    self.extend_lease(&mut gate, stepped.lease);
+                }
+                for claim in stepped.claims {
+                    self.launch(&mut gate, claim);
+                }
+                self.renew(&mut gate);
+                (stepped.next, None)
+            }
+            Err(error) => (None, Some(error)),
+        };
+        let renewal = (!gate.flights.is_empty()).then(|| self.parts.limits.lease / 4);
+        Turned {
+            next: [next, renewal].into_iter().flatten().min(),
+            in_flight: gate.flights.len(),
+            error,
+        }
+    }
+
+    /// Extends the lease while requests live, long before it runs out. Where it can't be, the next
+    /// turn tries again, and a sender whose lease is out sends nothing.
+    fn renew(&self, gate: &mut Gate) {
+        let now = self.parts.clock.now().uptime;
+        let left = gate.lease_until.since(now);
+        if !gate.flights.is_empty()
+            && left < self.parts.limits.lease.mul_f32(0.8)
+            && let Ok(until) = self.parts.store.renew()
+        {
+            self.extend_lease(gate, until);
+        }
+    }
+
+    fn extend_lease(&self, gate: &mut Gate, until: UptimeMs) {
+        gate.lease_until = until;
+        self.lease.extend(until);
+    }
+
+    fn collect(&self, gate: &mut Gate) {
+        while let Ok(report) = gate.reports.try_recv() {
+            if let Some(flight) = gate.flights.remove(&report.about.attempt) {
+                let took = self.parts.clock.now().uptime.since(flight.began);
+                for drain in &mut lock(&self.demand).drains {
+                    drain.note_exchange(took);
+                }
+            }
+            let finished = self.judge(&report.about, report.reported);
+            gate.unsettled.push(finished);
+        }
+    }
+
+    fn judge(&self, about: &About, reported: Reported) -> Finished {
+        judge(
+            about,
+            reported,
+            &self.parts.limits,
+            self.parts.clock.now().wall,
+            self.parts.entropy.as_ref(),
+        )
+    }
+
+    fn launch(&self, gate: &mut Gate, claim: Claim) {
+        let about = Arc::new(About::of(&claim));
+        let request = wire_request(claim.request, &self.parts.user_agent, &self.parts.limits);
+        let shared = {
+            let about = Arc::clone(&about);
+            let reports = self.reports.clone();
+            let nudge = Arc::clone(&self.nudge);
+            Shared::new(
+                Arc::clone(&self.lease),
+                Box::new(move |reported| {
+                    let about = Arc::clone(&about);
+                    // The receiver goes with the engine; then the next opening takes over.
+                    drop(reports.send(Report { about, reported }));
+                    nudge.notify_one();
+                }),
+            )
+        };
+        let attempt = about.attempt;
+        let flight = Flight {
+            about,
+            shared: Arc::clone(&shared),
+            began: self.parts.clock.now().uptime,
+        };
+        gate.flights.insert(attempt, flight);
+        let sleep = self.parts.executor.sleep(self.parts.limits.request_timeout);
+        self.parts
+            .executor
+            .spawn(Box::pin(Arc::clone(&shared).time_out(sleep)));
+        self.parts.transport.start(request, Exchange::new(shared));
+    }
+
+    /// Answers the drains that are over. `None` if nobody wants the pump any more; otherwise how
+    /// long to sleep.
+    fn go_on(&self, turned: Turned, next: Option<Duration>) -> Option<Option<Duration>> {
+        let now = self.parts.clock.now();
+        let mut demand = lock(&self.demand);
+        let stopped = demand.suspended || demand.closed;
+        let idle = turned.error.is_none()
+            && turned.in_flight == 0
+            && turned.next.is_none_or(|next| !next.is_zero());
+        let wake_at = turned.next.map(|next| now.wall.plus(next).to_system_time());
+        let mut going = Vec::new();
+        let mut times: Vec<Duration> = next.into_iter().collect();
+        for drain in std::mem::take(&mut demand.drains) {
+            let late = now.uptime >= drain.deadline;
+            let over = late || (!drain.claims_at(now.uptime) && turned.in_flight == 0);
+            if stopped {
+                drain.finish(DrainStop::Suspended, turned.in_flight, None);
+            } else if let Some(error) = &turned.error {
+                drain.fail(error.clone());
+            } else if idle && !late {
+                drain.finish(DrainStop::NothingDue, 0, wake_at);
+            } else if over {
+                drain.finish(DrainStop::BudgetEnded, turned.in_flight, wake_at);
+            } else {
+                times.push(drain.deadline.since(now.uptime));
+                going.push(drain);
+            }
+        }
+        demand.drains = going;
+        let wanted = demand.started || !demand.drains.is_empty() || turned.in_flight > 0;
+        if stopped || !wanted {
+            demand.pumping = false;
+            return None;
+        }
+        Some(times.into_iter().min())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,214 @@
+//! The default transport: reqwest over HTTP/1.1, rustls with ring and the bundled roots.
+//!
+//! The stack's own cleverness is off: it follows no redirect, repeats nothing, keeps no cookie and
+//! no cache. The last look at the lease happens when the HTTP engine asks for the request's body:
+//! then the connection is chosen and connected, and not a byte of the request has been written.
+
+use std::error::Error;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use reqwest::redirect;
+
+use super::transport::{Exchange, Transport, WireAnswer, WireRequest};
+use crate::model::submission::Header;
+use crate::policy::classify::Fault;
+use crate::policy::limits::Limits;
+use crate::runtime::Executor;
+
+/// Idle connections are closed after this: longer than a burst of taps, shorter than servers and
+/// NATs keep them.
+const IDLE_CONNECTIONS: Duration = Duration::from_secs(30);
+
+/// reqwest, as a transport.
+pub struct HttpTransport {
+    client: reqwest::Client,
+    executor: Arc<dyn Executor>,
+}
+
+impl HttpTransport {
+    /// Sets the stack up. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// In words, if the TLS stack can't be set up.
+    pub fn new(limits: &Limits, executor: Arc<dyn Executor>) -> Result<Self, String> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut roots = rustls::RootCertStore::empty();
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let client = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
+            .redirect(redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .no_proxy()
+            .connect_timeout(limits.connect_timeout)
+            .pool_idle_timeout(IDLE_CONNECTIONS)
+            .tcp_nodelay(true)
+            .build()
+            .map_err(|error| error.without_url().to_string())?;
+        Ok(Self { client, executor })
+    }
+}
+
+impl Transport for HttpTransport {
+    fn start(&self, request: WireRequest, exchange: Exchange) {
+        let client = self.client.clone();
+        self.executor.spawn(Box::pin(async move {
+            run(client, request, exchange).await;
+        }));
+    }
+}
+
+async fn run(client: reqwest::Client, request: WireRequest, exchange: Exchange) {
+    let exchange = Arc::new(exchange);
+    let most = request.max_answer_bytes;
+    let outcome = tokio::select! {
+        outcome = send(&client, request, &exchange, most) => outcome,
+        () = exchange.stopped() => Err(Fault::Stopped),
+    };
+    match outcome {
+        Ok(answer) => exchange.answered(answer),
+        Err(fault) => exchange.failed(fault),
+    }
+}
+
+async fn send(
+    client: &reqwest::Client,
+    request: WireRequest,
+    exchange: &Arc<Exchange>,
+    most: usize,
+) -> Result<WireAnswer, Fault> {
+    let method =
+        reqwest::Method::from_bytes(request.method.as_bytes()).map_err(|_| Fault::NotSent)?;
+    let has_effect = !method.is_safe();
+    let mut builder = client.request(method, request.url);
+    for header in request.headers {
+        builder = builder.header(header.name, header.value);
+    }
+    if has_effect {
+        builder = builder.body(reqwest::Body::wrap(LastLook {
+            exchange: Some(Arc::clone(exchange)),
+            body: Bytes::from(request.body),
+        }));
+    } else {
+        // A safe method has no body to ask for and nothing to lose: looking before is enough.
+        if !exchange.confirm() {
+            return Err(Fault::NotSent);
+        }
+        if !request.body.is_empty() {
+            builder = builder.body(request.body);
+        }
+    }
+    let response = builder.send().await.map_err(|error| fault_of(&error))?;
+    Ok(read(response, most).await)
+}
+
+async fn read(mut response: reqwest::Response, most: usize) -> WireAnswer {
+    let status = response.status().as_u16();
+    let headers = response
+        .headers()
+        .iter()
+        .filter_map(|(name, value)| {
+            Some(Header {
+                name: name.as_str().to_owned(),
+                value: value.to_str().ok()?.to_owned(),
+            })
+        })
+        .collect();
+    let mut body = Vec::new();
+    let complete = loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) if body.len() + chunk.len() <= most => body.extend_from_slice(&chunk),
+            Ok(Some(_)) | Err(_) => break false,
+            Ok(None) => break true,
+        }
+    };
+    WireAnswer {
+        status,
+        headers,
+        body,
+        complete,
+    }
+}
+
+/// What the stack can tell. [`Exchange::failed`] corrects it by whether bytes may have left.
+fn fault_of(error: &reqwest::Error) -> Fault {
+    let mut source: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = source {
+        if error.is::<NotConfirmed>() {
+            return Fault::NotSent;
+        }
+        if error.is::<rustls::Error>() || wraps_tls(error) {
+            return Fault::Tls;
+        }
+        source = error.source();
+    }
+    if error.is_connect() {
+        Fault::Unreachable
+    } else {
+        Fault::Lost
+    }
+}
+
+/// tokio-rustls hands TLS errors on inside I/O errors.
+fn wraps_tls(error: &(dyn Error + 'static)) -> bool {
+    error
+        .downcast_ref::<std::io::Error>()
+        .and_then(std::io::Error::get_ref)
+        .is_some_and(|inner| inner.is::<rustls::Error>())
+}
+
+/// A body that looks at the lease when it is first asked for.
+struct LastLook {
+    exchange: Option<Arc<Exchange>>,
+    body: Bytes,
+}
+
+/// The last look found the lease lost, or the exchange stopped.
+#[derive(Debug)]
+struct NotConfirmed;
+
+impl fmt::Display for NotConfirmed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the lease was lost before the first byte")
+    }
+}
+
+impl Error for NotConfirmed {}
+
+impl Body for LastLook {
+    type Data = Bytes;
+    type Error = NotConfirmed;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, NotConfirmed>>> {
+        if let Some(exchange) = self.exchange.take()
+            && !exchange.confirm()
+        {
+            self.body = Bytes::new();
+            return Poll::Ready(Some(Err(NotConfirmed)));
+        }
+        let body = std::mem::take(&mut self.body);
+        Poll::Ready((!body.is_empty()).then(|| Ok(Frame::data(body))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.exchange.is_none() && self.body.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.body.len() as u64)
+    }
+}

@@ -1,0 +1,206 @@
+//! From what a transport reported to what the store settles: builds the wire request, asks the
+//! classifier, and turns its judgement into waits and words.
+
+use std::time::Duration;
+
+use super::transport::{Reported, WireAnswer, WireRequest};
+use crate::clock::WallMs;
+use crate::entropy::Entropy;
+use crate::model::id::SubmissionId;
+use crate::model::request::FrozenRequest;
+use crate::model::state::Proof;
+use crate::model::submission::{Effect, Header};
+use crate::policy::backoff::{exponential, with_jitter};
+use crate::policy::classify::{self, Answer, Circumstances, Fault, Judgement, Wait};
+use crate::policy::limits::Limits;
+use crate::policy::profile::{KeyPlace, ServerProfile};
+use crate::policy::retry_after::server_time;
+use crate::store::KeptAnswer;
+use crate::store::{Claim, Finished};
+
+/// What judging needs to know of an attempt. Outlives the exchange, for late answers.
+#[derive(Debug, Clone)]
+pub(super) struct About {
+    pub(super) submission: i64,
+    pub(super) attempt: i64,
+    id: SubmissionId,
+    effect: Effect,
+    profile: ServerProfile,
+    failures: u32,
+    busy: (u32, Duration),
+}
+
+impl About {
+    pub(super) fn of(claim: &Claim) -> Self {
+        Self {
+            submission: claim.submission,
+            attempt: claim.attempt,
+            id: claim.request.id,
+            effect: claim.request.effect,
+            profile: claim.request.profile.clone(),
+            failures: claim.failures,
+            busy: claim.busy,
+        }
+    }
+}
+
+/// Headers of an answer that are kept with the result: where the new thing is, which version of it,
+/// and what support asks for. Never a cookie.
+const KEPT_HEADERS: [&str; 8] = [
+    "content-location",
+    "etag",
+    "last-modified",
+    "link",
+    "location",
+    "request-id",
+    "x-correlation-id",
+    "x-request-id",
+];
+
+/// The request as it goes out: the same at every attempt.
+pub(super) fn wire_request(
+    request: FrozenRequest,
+    user_agent: &str,
+    limits: &Limits,
+) -> WireRequest {
+    let mut headers = request.headers;
+    if let Some(content_type) = request.content_type {
+        headers.push(header("content-type", content_type));
+    }
+    if let KeyPlace::Header { name } = &request.profile.key_place {
+        headers.push(header(&name.to_ascii_lowercase(), request.wire_key));
+    }
+    for (name, value) in [("accept", "*/*"), ("user-agent", user_agent)] {
+        if !headers.iter().any(|stored| stored.name == name) {
+            headers.push(header(name, value.to_owned()));
+        }
+    }
+    WireRequest {
+        method: request.method,
+        url: request.url,
+        headers,
+        body: request.body,
+        max_answer_bytes: limits.max_answer_bytes as usize,
+    }
+}
+
+fn header(name: &str, value: String) -> Header {
+    Header {
+        name: name.to_owned(),
+        value,
+    }
+}
+
+/// Judges what came of an attempt.
+pub(super) fn judge(
+    about: &About,
+    reported: Reported,
+    limits: &Limits,
+    wall: WallMs,
+    entropy: &dyn Entropy,
+) -> Finished {
+    match reported {
+        Reported::Failed(fault) => {
+            let judgement = classify::fault(fault, about.effect);
+            finished(
+                about,
+                judgement,
+                Some(words(fault).to_owned()),
+                limits,
+                entropy,
+            )
+        }
+        Reported::Answered(answer) => {
+            let judgement = classify::answer(
+                &Answer {
+                    status: answer.status,
+                    headers: &answer.headers,
+                    body: &answer.body,
+                    complete: answer.complete,
+                },
+                &Circumstances {
+                    effect: about.effect,
+                    profile: &about.profile,
+                    limits,
+                    derived_id: about.id.is_derived(),
+                    busy_answers: about.busy.0,
+                    busy_for: about.busy.1,
+                    wall,
+                },
+            );
+            let problem = (judgement.proves != Proof::Applied)
+                .then(|| format!("the server answered {}", answer.status));
+            let server_time = find(&answer, "date")
+                .and_then(server_time)
+                .map(WallMs::from_system_time);
+            Finished {
+                server_time,
+                answer: Some(keep(answer)),
+                ..finished(about, judgement, problem, limits, entropy)
+            }
+        }
+    }
+}
+
+fn finished(
+    about: &About,
+    judgement: Judgement,
+    problem: Option<String>,
+    limits: &Limits,
+    entropy: &dyn Entropy,
+) -> Finished {
+    let quiet = limits.quiet_time.unwrap_or(about.profile.quiet_time);
+    let (wait, asked) = match judgement.wait {
+        Wait::Backoff => (exponential(about.failures + 1, limits), Duration::ZERO),
+        Wait::Server(asked) => (exponential(about.failures + 1, limits), asked),
+        Wait::Long => (limits.backoff_most, Duration::ZERO),
+    };
+    let floor = match judgement.proves {
+        Proof::Unknown => asked.max(quiet),
+        Proof::NotApplied | Proof::Applied => asked,
+    };
+    Finished {
+        submission: about.submission,
+        attempt: about.attempt,
+        delay: with_jitter(wait, floor, entropy),
+        floor,
+        judgement,
+        problem,
+        answer: None,
+        server_time: None,
+    }
+}
+
+fn keep(answer: WireAnswer) -> KeptAnswer {
+    KeptAnswer {
+        status: answer.status,
+        content_type: find(&answer, "content-type").map(str::to_owned),
+        headers: answer
+            .headers
+            .into_iter()
+            .filter(|header| KEPT_HEADERS.contains(&header.name.as_str()))
+            .collect(),
+        body: answer.complete.then_some(answer.body),
+    }
+}
+
+fn find<'a>(answer: &'a WireAnswer, name: &str) -> Option<&'a str> {
+    answer
+        .headers
+        .iter()
+        .find(|header| header.name == name)
+        .map(|header| header.value.as_str())
+}
+
+/// A fault in words for a log or a support screen.
+fn words(fault: Fault) -> &'static str {
+    match fault {
+        Fault::Offline => "there is no network",
+        Fault::Unreachable => "the server could not be reached",
+        Fault::Tls => "the server's certificate could not be verified",
+        Fault::NotSent => "stopped before anything was sent",
+        Fault::TimedOut => "no answer came within the time",
+        Fault::Lost => "the connection was lost before the answer",
+        Fault::Stopped => "stopped while the request was under way",
+    }
+}

@@ -1,0 +1,16 @@
+//! Moving what is due: one *pump* per database and process claims, hands requests to the transport,
+//! judges what comes back and settles it.
+//!
+//! The pump runs only while somebody wants it: a `drain` within its budget, or after `start`. It
+//! sleeps until something becomes due, an exchange ends or it is nudged; it never polls.
+//!
+//! If the process dies at any point, the attempts that it had open are found by the next one, which
+//! marks them unknown and waits the quiet time before it sends the same key again.
+
+pub(crate) mod drain;
+pub(crate) mod engine;
+pub mod http;
+pub(crate) mod lease;
+pub mod transport;
+
+mod judge;

@@ -1,0 +1,221 @@
+//! The errors of the two boundaries: opening an outbox, and using one. Each variant says what the
+//! caller can do. None carries a body, a header's value or a credential.
+
+use crate::model::id::SubmissionId;
+use crate::model::outcome::Snapshot;
+
+/// Why an outbox could not be opened. Nothing has been moved or deleted.
+#[derive(Debug, Clone, PartialEq, thiserror::Error, uniffi::Error)]
+pub enum OpenError {
+    /// The configuration makes no sense: fix the field.
+    #[error("the configuration's {field} is not usable: {problem}")]
+    InvalidConfig {
+        /// The field.
+        field: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The path is a directory: name a file in it.
+    #[error("the path is a directory; name a file in it, such as outbox.sqlite3")]
+    IsDirectory,
+    /// The file or its folder can't be written to.
+    #[error("the database or its folder is read-only; use a private, writable folder")]
+    ReadOnly,
+    /// The file is something else. Choose another path; nothing was changed.
+    #[error("the file is not an outbox: {detail}; choose another path")]
+    NotAnOutbox {
+        /// What it looks like.
+        detail: String,
+    },
+    /// A newer version of the library wrote the file. Update the app; nothing was changed.
+    #[error("the file has schema {found}, this version knows up to {known}; update the app")]
+    SchemaTooNew {
+        /// The file's schema.
+        found: i64,
+        /// The newest that this version knows.
+        known: i64,
+    },
+    /// This process has the file open with another configuration. Use the same one.
+    #[error("this process has the outbox open with another configuration; share one")]
+    AlreadyOpen,
+    /// The runtime or the TLS stack could not be set up.
+    #[error("the runtime could not be set up: {detail}")]
+    Setup {
+        /// What failed.
+        detail: String,
+    },
+    /// The database said no.
+    #[error(transparent)]
+    Storage {
+        /// What it said.
+        #[from]
+        storage: StorageError,
+    },
+}
+
+/// What the database said. Nothing half-done is left behind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, uniffi::Error)]
+pub enum StorageError {
+    /// The disk is full. Free some space and call again; joining and replaying still work.
+    #[error("the disk is full; free some space and call again with the same ID")]
+    Full,
+    /// Another process holds the database for longer than the busy timeout. Call again.
+    #[error("another process is using the database; call again")]
+    Busy,
+    /// The file can't be reached now, for example while an iPhone is locked. Call again later.
+    #[error("the database can't be reached now: {detail}; call again later")]
+    Unavailable {
+        /// What the system said.
+        detail: String,
+    },
+    /// The file's content is damaged. Keep it: it holds keys that must not be lost.
+    #[error("the database is damaged: {detail}; keep the file, it holds keys")]
+    Corrupt {
+        /// What SQLite said.
+        detail: String,
+    },
+    /// The file was moved, replaced or deleted under the open outbox. Close it and open anew.
+    #[error("the database was moved or deleted while open; close the outbox and open it again")]
+    Moved,
+    /// The commit failed in a way that leaves open whether it is durable. Call again with the same
+    /// ID: it converges.
+    #[error("it is not certain that the change is durable; call again with the same ID")]
+    Indeterminate,
+    /// A defect of this library. Please report it.
+    #[error("internal error: {detail}")]
+    Internal {
+        /// Where.
+        detail: String,
+    },
+}
+
+/// Why a call on an outbox was refused.
+#[derive(Debug, Clone, PartialEq, thiserror::Error, uniffi::Error)]
+pub enum OutboxError {
+    /// The outbox was closed. Open it again.
+    #[error("the outbox is closed; open it again")]
+    Closed,
+    /// A text is not a submission ID.
+    #[error("the text is not a submission ID; use one from begin, new or derived")]
+    MalformedId,
+    /// A field of the input is not usable: fix it.
+    #[error("{field} is not usable: {problem}")]
+    Invalid {
+        /// The field.
+        field: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A header can't be stored with a submission.
+    #[error("the header {name} can't be stored: {reason}")]
+    HeaderRefused {
+        /// The header.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// The body is larger than the outbox takes.
+    #[error(
+        "the body has {bytes} bytes, the outbox takes {most}; raise max_body_bytes or send less"
+    )]
+    BodyTooLarge {
+        /// The body's size.
+        bytes: u64,
+        /// The most.
+        most: u64,
+    },
+    /// This version doesn't deliver that yet, and doesn't pretend to.
+    #[error("{feature:?} is not supported yet")]
+    NotYetSupported {
+        /// What.
+        feature: Feature,
+    },
+    /// The ID belongs to another submission. Nothing was stored or sent. A new action needs a new
+    /// ID.
+    #[error(
+        "the ID {id} belongs to a submission that differs in {differs:?}; a new action needs a new ID"
+    )]
+    KeyReused {
+        /// The ID.
+        id: SubmissionId,
+        /// The submission that has it.
+        existing: Snapshot,
+        /// The names of the parts that differ.
+        differs: Vec<String>,
+    },
+    /// The ID is unknown and older than the memory of settled submissions reaches, so it can't be
+    /// told whether it was sent before. Find out at the server; a new action needs a new ID.
+    #[error(
+        "the ID {id} is older than settled submissions are remembered; a new action needs a new ID"
+    )]
+    IdTooOld {
+        /// The ID.
+        id: SubmissionId,
+    },
+    /// As many submissions are waiting as the outbox takes. Nothing was dropped.
+    #[error("{most} submissions are waiting, as many as the outbox takes; drain it first")]
+    QueueFull {
+        /// The limit.
+        most: u32,
+    },
+    /// No submission has this ID.
+    #[error("no submission has the ID {id}; submit it, or check where the ID came from")]
+    UnknownId {
+        /// The ID.
+        id: SubmissionId,
+    },
+    /// The submission has changed since the revision that the decision is about. Look again.
+    #[error("the submission has changed since; look at it again before deciding")]
+    Stale {
+        /// How it stands now.
+        current: Snapshot,
+    },
+    /// Only a held submission can be decided.
+    #[error("the submission isn't held; there is nothing to decide")]
+    NotHeld {
+        /// How it stands.
+        current: Snapshot,
+    },
+    /// The server may have forgotten the key, so that a retry could take effect a second time.
+    /// Ask the user, then say `accept_second_effect`.
+    #[error("the server may have forgotten the key; a retry needs accept_second_effect")]
+    NeedsConsent {
+        /// How it stands.
+        current: Snapshot,
+    },
+    /// The stored bytes are damaged and can't be sent again. Only "it happened" and "give up" are
+    /// left; for a new attempt submit a new action.
+    #[error("the stored bytes are damaged and can't be sent; decide it happened, or give up")]
+    CannotRetry {
+        /// How it stands.
+        current: Snapshot,
+    },
+    /// The database said no.
+    #[error(transparent)]
+    Storage {
+        /// What it said.
+        #[from]
+        storage: StorageError,
+    },
+}
+
+/// What this version doesn't deliver yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, uniffi::Enum)]
+pub enum Feature {
+    /// Submissions of an account.
+    Accounts,
+    /// Ordering keys.
+    Lanes,
+    /// Latest-wins keys.
+    LatestWins,
+    /// Submissions that wait for others.
+    Dependencies,
+    /// Status probes.
+    Probes,
+    /// Waiting for an unmetered network.
+    UnmeteredOnly,
+    /// Bodies from files.
+    FileBodies,
+    /// Keys elsewhere than in a header.
+    KeyPlaces,
+}

@@ -1,0 +1,81 @@
+//! # submit-once
+//!
+//! An offline-sync core for mobile apps. An app hands it a *submission* ("create this order"); the
+//! core gives it a stable ID, writes it durably to SQLite and delivers it over HTTP, retrying with
+//! the same key until the outcome is certain. Double taps, re-run workers, killed processes, lost
+//! answers and a second process converge to one effect and one result, which can be replayed.
+//!
+//! ## The story of a submission
+//!
+//! 1. [`Outbox::begin`] gives the intent an ID and remembers it, so that a form that is opened
+//!    again, after the process died too, goes on with the same one.
+//! 2. [`Outbox::submit`] freezes the request and stores it. When it returns, the submission is
+//!    durable; the second tap on the button *joins* it.
+//! 3. [`Outbox::start`] in the foreground, or [`Outbox::drain`] in a worker, claims what is due.
+//!    A claim opens an *attempt* in the same transaction, before the first byte leaves.
+//! 4. The answer, or the lack of one, is judged: applied, not applied, or unknown. Unknown attempts
+//!    put the submission *in doubt*; it is then repeated with the same key, or held for a decision
+//!    where that isn't safe, and never called undone.
+//! 5. The first result is stored with the final state, in one transaction. Every later caller gets
+//!    it: [`Outbox::wait`], [`Outbox::snapshot`], or a repeated submit, which *replays* it.
+//!
+//! ```no_run
+//! # use std::time::Duration;
+//! # use submit_once::{Outbox, OutboxConfig, Submission};
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let outbox = Outbox::open(OutboxConfig::at("orders/outbox.sqlite3"))?;
+//! let id = outbox.begin("new-order-form".into())?;
+//! let order = Submission::post(id, "https://api.example.com/orders").json(r#"{"item":"tea"}"#);
+//! outbox.submit(order)?; // durable from here on; call it as often as the button is tapped
+//! outbox.start()?;
+//! let waited = outbox.wait(id, Duration::from_secs(30)).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ## The house
+//!
+//! Data flows one way: `model` (what is a submission) → `store` (keep it) → `delivery` (move it), with
+//! `policy` (decide) asked by delivery. Nothing below knows anything above.
+
+mod clock;
+mod config;
+mod core;
+mod delivery;
+mod entropy;
+mod error;
+mod metrics;
+mod model;
+mod outbox;
+mod policy;
+mod runtime;
+mod store;
+
+pub use clock::{Clock, Now, SystemClock, UptimeMs, WallMs};
+pub use config::{OutboxConfig, Seams};
+pub use delivery::drain::{DrainBudget, DrainReport, DrainStop};
+pub use delivery::http::HttpTransport;
+pub use delivery::transport::{Exchange, Transport, WireAnswer, WireRequest};
+pub use entropy::{Entropy, SystemEntropy};
+pub use error::{Feature, OpenError, OutboxError, StorageError};
+pub use metrics::Stats;
+pub use model::id::{
+    IdError, SubmissionId, derive_submission_id, new_submission_id, parse_submission_id,
+};
+pub use model::outcome::{
+    CancelOutcome, Change, ChangePage, ListFilter, Outcome, PageRequest, Receipt, ReceiptKind,
+    Resolution, Snapshot, SnapshotPage, Waited, WaitingFor,
+};
+pub use model::state::{HoldReason, RejectReason, SubmissionState};
+pub use model::submission::{Body, Effect, Header, Submission};
+pub use outbox::{ChangeListener, ListenerError, Outbox, Reconciled};
+pub use policy::classify::Fault;
+pub use policy::limits::{Limits, default_limits};
+pub use policy::profile::{
+    KeyPlace, KeySpelling, ServerProfile, ietf_profile, plain_put_profile, standard_profile,
+    unkeyed_profile,
+};
+pub use runtime::{BoxFuture, Executor, OwnRuntime};
+pub use store::OpenReport;
+
+uniffi::setup_scaffolding!();

@@ -1,0 +1,18 @@
+//! Pure values: what a submission is, what became of it, and the rules that change it. No I/O.
+
+pub mod fingerprint;
+pub mod id;
+pub mod outcome;
+pub mod request;
+pub mod state;
+pub mod submission;
+pub mod transition;
+
+#[cfg(test)]
+mod fingerprint_tests;
+#[cfg(test)]
+mod id_tests;
+#[cfg(test)]
+mod request_tests;
+#[cfg(test)]
+mod transition_tests;

@@ -1,0 +1,235 @@
+//! What the app sees of a submission: receipts, snapshots, outcomes, changes.
+
+use std::fmt;
+use std::time::SystemTime;
+
+use super::id::SubmissionId;
+use super::state::SubmissionState;
+use super::submission::{Effect, Header};
+
+/// What `submit` returns, once the submission is durable.
+#[derive(Debug, Clone, PartialEq, uniffi::Record)]
+pub struct Receipt {
+    /// The submission.
+    pub id: SubmissionId,
+    /// What the call met.
+    pub kind: ReceiptKind,
+    /// How the submission stands now.
+    pub snapshot: Snapshot,
+}
+
+/// What a call of `submit` met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, uniffi::Enum)]
+pub enum ReceiptKind {
+    /// Nothing of this ID: it has been stored.
+    Accepted,
+    /// The same submission, not settled yet: nothing was stored again.
+    Joined,
+    /// The same submission, settled: the snapshot has the first result.
+    Replayed,
+}
+
+/// How a submission stands.
+#[derive(Debug, Clone, PartialEq, uniffi::Record)]
+pub struct Snapshot {
+    /// The submission.
+    pub id: SubmissionId,
+    /// Whose.
+    pub account: Option<String>,
+    /// The HTTP method.
+    pub method: String,
+    /// The absolute URL. Empty once only the tombstone is left.
+    pub url: String,
+    /// What a repeat does at the server.
+    pub effect: Effect,
+    /// The state.
+    pub state: SubmissionState,
+    /// Grows with each change of this submission. Drop an event whose revision isn't greater than
+    /// the one on screen; hand it to `resolve`.
+    pub revision: i64,
+    /// Why a pending submission isn't moving.
+    pub waiting_for: Option<WaitingFor>,
+    /// Attempts so far.
+    pub attempts: u32,
+    /// True while an attempt may have taken effect without our knowing.
+    pub in_doubt: bool,
+    /// When it was accepted, by this device's clock.
+    pub accepted_at: SystemTime,
+    /// When the last attempt ended badly, and how, in words for a log or a support screen.
+    pub last_problem: Option<String>,
+    /// The first and only result, once there is one.
+    pub outcome: Option<Outcome>,
+    /// What came after the end, in words: evidence that was recorded beside a final state.
+    pub late_evidence: Option<String>,
+}
+
+/// Why a pending submission isn't moving.
+#[derive(Debug, Clone, PartialEq, Eq, uniffi::Enum)]
+pub enum WaitingFor {
+    /// For its turn, at this time or as soon as somebody drains.
+    Due {
+        /// The earliest time of the next attempt.
+        at: SystemTime,
+    },
+}
+
+/// How a submission ended.
+#[derive(Clone, PartialEq, uniffi::Record)]
+pub struct Outcome {
+    /// The HTTP status of the answer that settled it, if an answer did.
+    pub status: Option<u16>,
+    /// The media type of the body.
+    pub content_type: Option<String>,
+    /// Stored headers of the answer.
+    pub headers: Vec<Header>,
+    /// The answer's body. `None` where there was no answer, where its body was lost, or where
+    /// retention has dropped it.
+    pub body: Option<Vec<u8>>,
+    /// It took effect, but the answer's body never arrived whole.
+    pub result_missing: bool,
+    /// When it was settled, by this device's clock.
+    pub settled_at: SystemTime,
+}
+
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outcome")
+            .field("status", &self.status)
+            .field("body_bytes", &self.body.as_ref().map(Vec::len))
+            .field("result_missing", &self.result_missing)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What `wait` saw.
+#[derive(Debug, Clone, PartialEq, uniffi::Enum)]
+pub enum Waited {
+    /// It is settled; the snapshot has the outcome.
+    Settled {
+        /// The final snapshot.
+        snapshot: Snapshot,
+    },
+    /// It waits for a decision.
+    Held {
+        /// The snapshot, whose revision `resolve` wants.
+        snapshot: Snapshot,
+    },
+    /// Neither within the time. Nothing about the submission has changed by that.
+    TimedOut {
+        /// How it stands.
+        snapshot: Snapshot,
+    },
+}
+
+/// What became of a request to cancel.
+#[derive(Debug, Clone, PartialEq, uniffi::Enum)]
+pub enum CancelOutcome {
+    /// It certainly did not happen and never will.
+    Cancelled,
+    /// It was settled before.
+    AlreadyFinal {
+        /// The final snapshot.
+        snapshot: Snapshot,
+    },
+    /// An attempt may have taken effect. It is not sent again; it is held until a late answer, a
+    /// probe or a decision settles it.
+    MayHaveHappened {
+        /// How it stands.
+        snapshot: Snapshot,
+    },
+}
+
+/// A decision on a held submission.
+#[derive(Debug, Clone, PartialEq, Eq, uniffi::Enum)]
+pub enum Resolution {
+    /// Send again with the same key, with a fresh budget. Clears a cancel and an expiry for good.
+    RetrySameKey {
+        /// Needed where the server may have forgotten the key: the action may then happen a
+        /// second time.
+        accept_second_effect: bool,
+    },
+    /// It happened, as the app or its user found out in another way.
+    ItHappened {
+        /// The result to replay, if one is known, as JSON or any other text.
+        result: Option<String>,
+    },
+    /// Stop asking. Nothing is claimed about whether it happened.
+    GiveUp,
+}
+
+/// One change of one submission.
+#[derive(Debug, Clone, PartialEq, uniffi::Record)]
+pub struct Change {
+    /// The change's place in the feed: the cursor to go on from.
+    pub cursor: i64,
+    /// The submission.
+    pub id: SubmissionId,
+    /// Its state after the change.
+    pub state: SubmissionState,
+    /// Its revision after the change.
+    pub revision: i64,
+    /// When, by this device's clock.
+    pub at: SystemTime,
+}
+
+/// A page of the change feed.
+#[derive(Debug, Clone, PartialEq, uniffi::Enum)]
+pub enum ChangePage {
+    /// The changes after the cursor, oldest first.
+    Changes {
+        /// The changes.
+        changes: Vec<Change>,
+        /// The cursor to ask from next.
+        next: i64,
+        /// True if there are more at once.
+        more: bool,
+    },
+    /// The cursor is older than what is kept: list anew, then go on from here.
+    Resync {
+        /// The cursor to ask from after listing.
+        next: i64,
+    },
+}
+
+/// Which submissions to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, uniffi::Enum)]
+pub enum ListFilter {
+    /// All.
+    #[default]
+    All,
+    /// Neither settled nor held.
+    Moving,
+    /// Waiting for a decision.
+    Held,
+    /// Settled.
+    Settled,
+}
+
+/// Which part of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, uniffi::Record)]
+pub struct PageRequest {
+    /// Entries accepted after this position; zero for the first page.
+    #[uniffi(default = 0)]
+    pub after: i64,
+    /// At most this many entries; 1 to 1,000.
+    #[uniffi(default = 100)]
+    pub limit: u32,
+}
+
+impl Default for PageRequest {
+    fn default() -> Self {
+        Self {
+            after: 0,
+            limit: 100,
+        }
+    }
+}
+
+/// A part of a list, in the order of acceptance.
+#[derive(Debug, Clone, PartialEq, uniffi::Record)]
+pub struct SnapshotPage {
+    /// The entries. Their outcomes carry no bodies; ask `snapshot` for one.
+    pub snapshots: Vec<Snapshot>,
+    /// Where the next page starts, if there is one.
+    pub next: Option<i64>,
+}

@@ -1,0 +1,396 @@
+//! The frozen request: a submission that has been read strictly, once, and never changes again.
+
+use std::fmt;
+use std::time::SystemTime;
+
+use url::Url;
+
+use super::fingerprint::{Fingerprint, Identity, PartHash, digest};
+use super::id::SubmissionId;
+use super::submission::{Body, Effect, Header, Submission};
+use crate::clock::WallMs;
+use crate::error::{Feature, OutboxError};
+use crate::policy::limits::{Limits, MAX_HEADERS_BYTES, MAX_NAME_BYTES, MAX_URL_BYTES};
+use crate::policy::profile::{KeyPlace, ServerProfile};
+
+/// A request as it goes to the wire at every attempt, credentials and connection headers apart.
+#[derive(Clone, PartialEq)]
+pub struct FrozenRequest {
+    /// The submission's ID.
+    pub id: SubmissionId,
+    /// Whose.
+    pub account: Option<String>,
+    /// The method.
+    pub method: String,
+    /// The canonical absolute URL.
+    pub url: String,
+    /// Scheme, host and port of the URL.
+    pub origin: String,
+    /// What a repeat does.
+    pub effect: Effect,
+    /// The key as the server reads it, spelled.
+    pub wire_key: String,
+    /// How the server treats keys.
+    pub profile: ServerProfile,
+    /// The media type of the body.
+    pub content_type: Option<String>,
+    /// Other stored headers.
+    pub headers: Vec<Header>,
+    /// The body.
+    pub body: Vec<u8>,
+    /// SHA-256 of the body.
+    pub body_digest: [u8; 32],
+    /// Identity in 33 bytes.
+    pub fingerprint: Fingerprint,
+    /// Order among what is due.
+    pub priority: i32,
+    /// After this it isn't worth sending.
+    pub expires_at: Option<WallMs>,
+}
+
+impl FrozenRequest {
+    /// Reads a submission strictly: a frozen request, or a typed refusal that names the field.
+    pub fn freeze(
+        submission: Submission,
+        base: Option<&Url>,
+        profile: &ServerProfile,
+        limits: &Limits,
+    ) -> Result<Self, OutboxError> {
+        refuse_unsupported(&submission)?;
+        let method = read_method(&submission.method)?;
+        let url = read_url(&submission.url, base)?;
+        let (content_type, body) = read_body(submission.body, limits)?;
+        let headers = read_headers(submission.headers, profile)?;
+        let effect = submission
+            .effect
+            .unwrap_or_else(|| default_effect(&method, profile));
+        let expires_at = submission.expires_at.map(read_time).transpose()?;
+        let body_digest = digest(&body);
+        let fingerprint = Fingerprint::of(&Identity {
+            account: submission.account.as_deref(),
+            method: &method,
+            url: url.as_str(),
+            content_type: content_type.as_deref(),
+            key_place: &key_place_text(profile),
+            body_digest: &body_digest,
+        });
+        Ok(Self {
+            id: submission.id,
+            account: submission.account,
+            origin: url.origin().ascii_serialization(),
+            url: url.into(),
+            wire_key: profile.spell(&submission.id.to_string()),
+            profile: profile.clone(),
+            method,
+            effect,
+            content_type,
+            headers,
+            body,
+            body_digest,
+            fingerprint,
+            priority: submission.priority,
+            expires_at,
+        })
+    }
+
+    /// The parts that make the request's identity.
+    pub fn identity<'a>(&'a self, key_place: &'a str) -> Identity<'a> {
+        Identity {
+            account: self.account.as_deref(),
+            method: &self.method,
+            url: &self.url,
+            content_type: self.content_type.as_deref(),
+            key_place,
+            body_digest: &self.body_digest,
+        }
+    }
+
+    /// The row checksum over everything that is sent, with the digest that the body has now.
+    /// SQLite's own checks miss most flipped bits.
+    pub fn checksum(&self, body_digest: &[u8; 32]) -> [u8; 32] {
+        let mut hash = PartHash::new();
+        hash.part(self.id.as_bytes());
+        hash.part(self.wire_key.as_bytes());
+        hash.optional(self.account.as_deref().map(str::as_bytes));
+        hash.part(self.method.as_bytes());
+        hash.part(self.url.as_bytes());
+        hash.optional(self.content_type.as_deref().map(str::as_bytes));
+        for header in &self.headers {
+            hash.part(header.name.as_bytes());
+            hash.part(header.value.as_bytes());
+        }
+        hash.part(key_place_text(&self.profile).as_bytes());
+        hash.part(body_digest);
+        hash.part(self.fingerprint.as_bytes());
+        hash.finish()
+    }
+}
+
+impl fmt::Debug for FrozenRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrozenRequest")
+            .field("id", &self.id)
+            .field("method", &self.method)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Place and spelling of the key, as they enter the fingerprint.
+pub(crate) fn key_place_text(profile: &ServerProfile) -> String {
+    let spelling = match profile.key_spelling {
+        crate::policy::profile::KeySpelling::Raw => "raw",
+        crate::policy::profile::KeySpelling::SfString => "sf-string",
+    };
+    match &profile.key_place {
+        KeyPlace::Header { name } => format!("header:{}:{spelling}", name.to_ascii_lowercase()),
+        KeyPlace::JsonPointer { pointer } => format!("json:{pointer}:{spelling}"),
+        KeyPlace::Query { name } => format!("query:{name}:{spelling}"),
+        KeyPlace::Path { placeholder } => format!("path:{placeholder}:{spelling}"),
+        KeyPlace::Nowhere => "nowhere".to_owned(),
+    }
+}
+
+/// What delivery doesn't do yet is refused, never accepted and ignored.
+fn refuse_unsupported(submission: &Submission) -> Result<(), OutboxError> {
+    let feature = if submission.account.is_some() {
+        Feature::Accounts
+    } else if submission.lane.is_some() {
+        Feature::Lanes
+    } else if submission.replaces.is_some() {
+        Feature::LatestWins
+    } else if !submission.after.is_empty() {
+        Feature::Dependencies
+    } else if submission.probe.is_some() {
+        Feature::Probes
+    } else if submission.unmetered_only {
+        Feature::UnmeteredOnly
+    } else if matches!(submission.body, Body::File { .. }) {
+        Feature::FileBodies
+    } else {
+        return Ok(());
+    };
+    Err(OutboxError::NotYetSupported { feature })
+}
+
+fn default_effect(method: &str, profile: &ServerProfile) -> Effect {
+    match method {
+        "GET" | "HEAD" | "OPTIONS" => Effect::None,
+        _ => profile.effect,
+    }
+}
+
+fn invalid(field: &str, problem: &str) -> OutboxError {
+    OutboxError::Invalid {
+        field: field.to_owned(),
+        problem: problem.to_owned(),
+    }
+}
+
+/// RFC 9110, section 9.1: a token, case-sensitive. Lower case is refused, since servers treat
+/// `post` as another method; `CONNECT` and `TRACE` cannot be submissions.
+fn read_method(method: &str) -> Result<String, OutboxError> {
+    let token = !method.is_empty()
+        && method.len() <= 32
+        && method
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte == b'-');
+    match method {
+        "CONNECT" | "TRACE" => Err(invalid("method", "CONNECT and TRACE cannot be submitted")),
+        _ if token => Ok(method.to_owned()),
+        _ => Err(invalid("method", "use a method in capitals, such as POST")),
+    }
+}
+
+fn read_url(text: &str, base: Option<&Url>) -> Result<Url, OutboxError> {
+    if text.len() > MAX_URL_BYTES {
+        return Err(invalid(
+            "url",
+            "the URL is longer than servers accept (8 KiB)",
+        ));
+    }
+    if text.chars().any(|c| c.is_control() || c == ' ') {
+        return Err(invalid(
+            "url",
+            "percent-encode spaces and control characters",
+        ));
+    }
+    let mut url = if text.starts_with('/') && !text.starts_with("//") {
+        let base = base.ok_or_else(|| invalid("url", "a path needs the outbox's base_url"))?;
+        join(base, text)?
+    } else {
+        Url::parse(text).map_err(|_| {
+            invalid(
+                "url",
+                "use an absolute http or https URL, or a path that starts with one '/'",
+            )
+        })?
+    };
+    check_origin(&url).map_err(|problem| invalid("url", problem))?;
+    url.set_fragment(None);
+    Ok(url)
+}
+
+/// The base's own path stays in front, as app teams write `https://api.example.com/v2` and `/orders`.
+fn join(base: &Url, path: &str) -> Result<Url, OutboxError> {
+    let text = format!("{}{path}", base.as_str().trim_end_matches('/'));
+    let url = Url::parse(&text).map_err(|_| invalid("url", "the path is malformed"))?;
+    if url.origin() == base.origin() {
+        Ok(url)
+    } else {
+        Err(invalid(
+            "url",
+            "the path leads to another host than base_url",
+        ))
+    }
+}
+
+/// What every URL of an outbox must be.
+pub(crate) fn check_origin(url: &Url) -> Result<(), &'static str> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err("only http and https URLs can be sent to");
+    }
+    if url.host_str().is_none_or(str::is_empty) {
+        return Err("the URL has no host");
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("credentials don't belong in a URL: it is stored");
+    }
+    Ok(())
+}
+
+fn read_body(body: Body, limits: &Limits) -> Result<(Option<String>, Vec<u8>), OutboxError> {
+    let (content_type, bytes) = match body {
+        Body::Empty | Body::File { .. } => (None, Vec::new()),
+        Body::Bytes {
+            content_type,
+            bytes,
+        } => {
+            check_value("content_type", &content_type)?;
+            if !content_type.contains('/') {
+                return Err(invalid(
+                    "content_type",
+                    "use a media type, such as image/jpeg",
+                ));
+            }
+            (Some(content_type), bytes)
+        }
+        Body::Json { text } => (Some("application/json".to_owned()), text.into_bytes()),
+    };
+    if bytes.len() > limits.max_body_bytes as usize {
+        return Err(OutboxError::BodyTooLarge {
+            bytes: bytes.len() as u64,
+            most: u64::from(limits.max_body_bytes),
+        });
+    }
+    if content_type.as_deref() == Some("application/json")
+        && serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_err()
+    {
+        return Err(invalid("body", "the text is not valid JSON"));
+    }
+    Ok((content_type, bytes))
+}
+
+/// Credentials are never stored; the others belong to one connection or to the core.
+const REFUSED_HEADERS: [(&str, &str); 15] = [
+    ("authorization", "credentials are never stored"),
+    ("cookie", "credentials are never stored"),
+    ("proxy-authorization", "credentials are never stored"),
+    ("connection", "it belongs to one connection"),
+    ("keep-alive", "it belongs to one connection"),
+    ("proxy-connection", "it belongs to one connection"),
+    ("te", "it belongs to one connection"),
+    ("trailer", "it belongs to one connection"),
+    ("transfer-encoding", "it belongs to one connection"),
+    ("upgrade", "it belongs to one connection"),
+    ("expect", "it belongs to one connection"),
+    ("host", "it comes from the URL"),
+    ("content-length", "it comes from the body"),
+    ("content-type", "it comes from the body"),
+    ("accept-encoding", "the core decides what it can decode"),
+];
+
+fn read_headers(headers: Vec<Header>, profile: &ServerProfile) -> Result<Vec<Header>, OutboxError> {
+    let key_header = match &profile.key_place {
+        KeyPlace::Header { name } => Some(name.to_ascii_lowercase()),
+        KeyPlace::JsonPointer { .. }
+        | KeyPlace::Query { .. }
+        | KeyPlace::Path { .. }
+        | KeyPlace::Nowhere => None,
+    };
+    let mut total = 0;
+    let mut read: Vec<Header> = Vec::with_capacity(headers.len());
+    for Header { name, value } in headers {
+        let name = name.to_ascii_lowercase();
+        if !is_token(&name) {
+            return Err(invalid(
+                "headers",
+                "a header's name is letters, digits and hyphens",
+            ));
+        }
+        let field = format!("headers.{name}");
+        if let Some((_, reason)) = REFUSED_HEADERS.iter().find(|(refused, _)| *refused == name) {
+            return Err(OutboxError::HeaderRefused {
+                name,
+                reason: (*reason).to_owned(),
+            });
+        }
+        if key_header.as_deref() == Some(&name) {
+            return Err(OutboxError::HeaderRefused {
+                name,
+                reason: "the core writes the key itself".to_owned(),
+            });
+        }
+        if read.iter().any(|other| other.name == name) {
+            return Err(invalid(
+                &field,
+                "the header is there twice; join its values with commas",
+            ));
+        }
+        check_value(&field, &value)?;
+        total += name.len() + value.len();
+        read.push(Header { name, value });
+    }
+    if total > MAX_HEADERS_BYTES {
+        return Err(invalid(
+            "headers",
+            "more than servers accept (16 KiB in all)",
+        ));
+    }
+    Ok(read)
+}
+
+/// RFC 9110, section 5.6.2.
+fn is_token(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= MAX_NAME_BYTES
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+/// RFC 9110, section 5.5, without the obsolete bytes: visible ASCII, spaces and tabs. This keeps
+/// CR, LF and NUL out, and with them a second header smuggled into the first.
+fn check_value(field: &str, value: &str) -> Result<(), OutboxError> {
+    if value
+        .bytes()
+        .all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte))
+    {
+        Ok(())
+    } else {
+        Err(invalid(
+            field,
+            "only visible ASCII, spaces and tabs; no line break, no NUL",
+        ))
+    }
+}
+
+/// A time that milliseconds can hold, in the years people mean.
+fn read_time(time: SystemTime) -> Result<WallMs, OutboxError> {
+    const YEAR_1970: WallMs = WallMs(0);
+    const YEAR_9999: WallMs = WallMs(253_402_300_799_000);
+    let wall = WallMs::from_system_time(time);
+    if wall < YEAR_1970 || wall > YEAR_9999 {
+        return Err(invalid("expires_at", "use a time between 1970 and 9999"));
+    }
+    Ok(wall)
+}

@@ -1,0 +1,214 @@
+//! What the app hands over: one business action, described as the HTTP request that performs it.
+
+use std::fmt;
+use std::time::SystemTime;
+
+use super::id::SubmissionId;
+
+/// One business action, to take effect once.
+///
+/// Everything in it is frozen when `submit` returns: retries send the same bytes. Build it with
+/// [`Submission::new`] and the setters, or as a plain record from Kotlin and Swift.
+#[derive(Clone, PartialEq, uniffi::Record)]
+pub struct Submission {
+    /// The action's ID, from `begin(slot)`, or minted or derived by the app.
+    pub id: SubmissionId,
+    /// Whose action it is. Leave it out for what belongs to nobody, such as logs.
+    #[uniffi(default = None)]
+    pub account: Option<String>,
+    /// The HTTP method in capitals, for example `POST`.
+    #[uniffi(default = "POST")]
+    pub method: String,
+    /// An absolute `http` or `https` URL, or a path that starts with `/` and is joined to the
+    /// outbox's base URL.
+    pub url: String,
+    /// How the server treats a repeat. Leave it out to take it from the method: `GET`, `HEAD` and
+    /// `OPTIONS` have no effect, everything else is keyed.
+    #[uniffi(default = None)]
+    pub effect: Option<Effect>,
+    /// Headers to store and send with each attempt. Never credentials: they are refused.
+    #[uniffi(default = [])]
+    pub headers: Vec<Header>,
+    /// What to send.
+    pub body: Body,
+    /// Higher goes first; equal goes in the order of acceptance. Zero is normal.
+    #[uniffi(default = 0)]
+    pub priority: i32,
+    /// After this time it isn't worth sending any more. What may already have happened is then
+    /// held for a decision instead of being called expired.
+    #[uniffi(default = None)]
+    pub expires_at: Option<SystemTime>,
+    /// Ordering key: within a lane, strictly first in, first out. *Not supported yet.*
+    #[uniffi(default = None)]
+    pub lane: Option<String>,
+    /// Latest-wins key for overwriting writes. *Not supported yet.*
+    #[uniffi(default = None)]
+    pub replaces: Option<String>,
+    /// Sent only after these have succeeded. *Not supported yet.*
+    #[uniffi(default = [])]
+    pub after: Vec<SubmissionId>,
+    /// A path whose answer tells whether the effect exists. *Not supported yet.*
+    #[uniffi(default = None)]
+    pub probe: Option<String>,
+    /// Wait for a network that costs nothing by the byte. *Not supported yet.*
+    #[uniffi(default = false)]
+    pub unmetered_only: bool,
+}
+
+impl Submission {
+    /// A submission without headers or body. Add them with the setters.
+    pub fn new(id: SubmissionId, method: &str, url: &str) -> Self {
+        Self {
+            id,
+            account: None,
+            method: method.to_owned(),
+            url: url.to_owned(),
+            effect: None,
+            headers: Vec::new(),
+            body: Body::Empty,
+            priority: 0,
+            expires_at: None,
+            lane: None,
+            replaces: None,
+            after: Vec::new(),
+            probe: None,
+            unmetered_only: false,
+        }
+    }
+
+    /// A `POST`, the usual case.
+    pub fn post(id: SubmissionId, url: &str) -> Self {
+        Self::new(id, "POST", url)
+    }
+
+    /// Sets a JSON body. The text is sent as it is, byte for byte.
+    #[must_use]
+    pub fn json(mut self, text: impl Into<String>) -> Self {
+        self.body = Body::Json { text: text.into() };
+        self
+    }
+
+    /// Sets a body of any bytes.
+    #[must_use]
+    pub fn bytes(mut self, content_type: &str, bytes: impl Into<Vec<u8>>) -> Self {
+        self.body = Body::Bytes {
+            content_type: content_type.to_owned(),
+            bytes: bytes.into(),
+        };
+        self
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push(Header {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        });
+        self
+    }
+
+    /// Sets the effect.
+    #[must_use]
+    pub fn effect(mut self, effect: Effect) -> Self {
+        self.effect = Some(effect);
+        self
+    }
+
+    /// Sets the priority.
+    #[must_use]
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// Sets the time after which it isn't worth sending any more.
+    #[must_use]
+    pub fn expires_at(mut self, time: SystemTime) -> Self {
+        self.expires_at = Some(time);
+        self
+    }
+}
+
+impl fmt::Debug for Submission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Submission")
+            .field("id", &self.id)
+            .field("method", &self.method)
+            .field("effect", &self.effect)
+            .field("body", &self.body)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How often the action may happen at the server, and what protects it.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, uniffi::Enum,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// A safe method: it changes nothing, so it is never in doubt.
+    None,
+    /// Naturally idempotent: a repeat overwrites with the same. Its key never gets too old.
+    Overwrite,
+    /// The server recognises the key and performs the action once. The default.
+    Keyed,
+    /// The server doesn't recognise repeats: after an attempt in doubt nothing is sent again
+    /// without a decision.
+    Unkeyed,
+}
+
+/// A header to store with a submission.
+#[derive(Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, uniffi::Record)]
+pub struct Header {
+    /// The name, case-insensitive.
+    pub name: String,
+    /// The value: visible ASCII, spaces and tabs.
+    pub value: String,
+}
+
+impl fmt::Debug for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Header")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The bytes to send.
+#[derive(Clone, PartialEq, Eq, uniffi::Enum)]
+pub enum Body {
+    /// Nothing; `Content-Length: 0` where the method expects a body.
+    Empty,
+    /// Any bytes.
+    Bytes {
+        /// The media type, for example `image/jpeg`.
+        content_type: String,
+        /// The bytes, sent as they are.
+        bytes: Vec<u8>,
+    },
+    /// JSON with `Content-Type: application/json`. The text must be valid JSON and is sent byte
+    /// for byte, with its own white space and order of keys.
+    Json {
+        /// The JSON text.
+        text: String,
+    },
+    /// A file, copied at submit. *Not supported yet.*
+    File {
+        /// The media type.
+        content_type: String,
+        /// Where it is.
+        path: String,
+    },
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("Empty"),
+            Self::Bytes { bytes, .. } => write!(f, "Bytes({} bytes)", bytes.len()),
+            Self::Json { text } => write!(f, "Json({} bytes)", text.len()),
+            Self::File { .. } => f.write_str("File"),
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! The façade: what apps call. Calls that touch the disk are synchronous and short; `drain` and
+//! `wait` are futures that only wait, so dropping one loses nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::config::{OutboxConfig, Seams};
+use crate::core::{Core, lock};
+use crate::delivery::drain::{DrainBudget, DrainReport};
+use crate::error::{OpenError, OutboxError};
+use crate::metrics::{Calls, Stats};
+use crate::model::id::SubmissionId;
+use crate::model::outcome::{
+    CancelOutcome, ChangePage, ListFilter, PageRequest, Receipt, ReceiptKind, Resolution, Snapshot,
+    SnapshotPage, Waited,
+};
+use crate::model::request::FrozenRequest;
+use crate::model::state::SubmissionState;
+use crate::model::submission::Submission;
+use crate::policy::limits::{LONGEST, MAX_NAME_BYTES};
+use crate::runtime::run_blocking;
+use crate::store::{OpenReport, Store, cancel_outcome};
+
+/// A durable outbox: submissions go in once, and come out settled.
+///
+/// Thread-safe. Any number of threads, tasks and processes may use one database at once; two opens
+/// of one path in one process share everything.
+#[derive(uniffi::Object)]
+pub struct Outbox {
+    core: Arc<Core>,
+    report: OpenReport,
+    closed: AtomicBool,
+}
+
+/// Told that something has changed. Only a nudge: read `changes` or `snapshot` for what.
+#[uniffi::export(rust, foreign)]
+pub trait ChangeListener: Send + Sync {
+    /// Called on a thread of the core, one call at a time; calls that would come while one is
+    /// running are made one call after it. It may call the outbox. An error is ignored.
+    fn changed(&self) -> Result<(), ListenerError>;
+}
+
+/// What a listener may throw. It changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, uniffi::Error)]
+pub enum ListenerError {
+    /// The listener failed.
+    #[error("the listener failed")]
+    Failed,
+}
+
+impl From<uniffi::UnexpectedUniFFICallbackError> for ListenerError {
+    fn from(_: uniffi::UnexpectedUniFFICallbackError) -> Self {
+        Self::Failed
+    }
+}
+
+/// What the outbox knows of an ID that the app kept.
+#[derive(Debug, Clone, PartialEq, uniffi::Record)]
+pub struct Reconciled {
+    /// The ID.
+    pub id: SubmissionId,
+    /// How it stands; `None` if it was never submitted here: submit it again, with this ID.
+    pub snapshot: Option<Snapshot>,
+}
+
+#[uniffi::export]
+impl Outbox {
+    /// Opens the database, makes it if there is none, and recovers what an earlier process left.
+    /// Nothing is sent before `start` or `drain`. Blocks for some milliseconds.
+    ///
+    /// # Errors
+    /// [`OpenError`]. Nothing has been moved or deleted then.
+    #[uniffi::constructor]
+    pub fn open(config: OutboxConfig) -> Result<Arc<Self>, OpenError> {
+        Self::open_with(config, Seams::default())
+    }
+
+    /// What opening found and did.
+    pub fn open_report(&self) -> OpenReport {
+        self.report.clone()
+    }
+
+    /// The ID of an intent, for example "new-order-form". The same slot gives the same ID, after
+    /// the process died too, until its submission is settled or the slot is discarded. Durable
+    /// when it returns.
+    pub fn begin(&self, slot: String) -> Result<SubmissionId, OutboxError> {
+        check_slot(&slot)?;
+        let store = self.store()?;
+        let parts = self.core.engine.parts();
+        let mut random = [0; 10];
+        parts.entropy.fill(&mut random);
+        let fresh = SubmissionId::from_parts(parts.clock.now().wall, random);
+        store.begin(&slot, fresh)
+    }
+
+    /// Forgets a slot, so that `begin` gives a new ID. What was submitted goes on.
+    pub fn discard(&self, slot: String) -> Result<(), OutboxError> {
+        check_slot(&slot)?;
+        self.store()?.discard(&slot)
+    }
+
+    /// Takes a submission over. Durable when it returns: it survives the end of the process and a
+    /// loss of power. A repeat of the same submission is met, not stored again.
+    ///
+    /// # Errors
+    /// [`OutboxError::KeyReused`] if the ID belongs to another submission; others say what to
+    /// mend. Nothing is stored then.
+    pub fn submit(&self, submission: Submission) -> Result<Receipt, OutboxError> {
+        let store = self.store()?;
+        let request = self.freeze(submission)?;
+        let result = store.submit(request);
+        self.count(&result);
+        let receipt = result?;
+        self.core.engine.nudge();
+        Ok(receipt)
+    }
+
+    /// Takes several submissions over, all or none, in one transaction.
+    pub fn submit_all(&self, submissions: Vec<Submission>) -> Result<Vec<Receipt>, OutboxError> {
+        let store = self.store()?;
+        let requests = submissions
+            .into_iter()
+            .map(|submission| self.freeze(submission))
+            .collect::<Result<_, _>>()?;
+        let receipts = store.submit_all(requests)?;
+        self.core.engine.nudge();
+        Ok(receipts)
+    }
+
+    /// How a submission stands, with its result once it has one.
+    pub fn snapshot(&self, id: SubmissionId) -> Result<Snapshot, OutboxError> {
+        self.store()?
+            .snapshot(id)?
+            .ok_or(OutboxError::UnknownId { id })
+    }
+
+    /// What the outbox knows of IDs that the app kept: for an app's own database, at its start.
+    pub fn reconcile(&self, ids: Vec<SubmissionId>) -> Result<Vec<Reconciled>, OutboxError> {
+        let store = self.store()?;
+        ids.into_iter()
+            .map(|id| {
+                let snapshot = store.snapshot(id)?;
+                Ok(Reconciled { id, snapshot })
+            })
+            .collect()
+    }
+
+    /// A part of the list of submissions, in the order of acceptance.
+    pub fn list(&self, filter: ListFilter, page: PageRequest) -> Result<SnapshotPage, OutboxError> {
+        if page.after < 0 {
+            return Err(invalid(
+                "page.after",
+                "use zero, or next of the page before",
+            ));
+        }
+        self.store()?.list(filter, page)
+    }
+
+    /// Waits until a submission is settled or held, or the time is over. Resolves also if that
+    /// happened before, or in another process. Any number of callers may wait. Dropping the future
+    /// changes nothing.
+    pub async fn wait(&self, id: SubmissionId, timeout: Duration) -> Result<Waited, OutboxError> {
+        check_time("timeout", timeout)?;
+        let core = Arc::clone(&self.core);
+        let mut changed = core.engine.changed().subscribe();
+        let _observing = core.observe();
+        let executor = &core.engine.parts().executor;
+        let mut over = executor.sleep(timeout);
+        loop {
+            let store = self.store()?;
+            let snapshot = run_blocking(executor, move || store.snapshot(id))
+                .await
+                .unwrap_or(Err(OutboxError::Closed))?
+                .ok_or(OutboxError::UnknownId { id })?;
+            match snapshot.state {
+                SubmissionState::Pending | SubmissionState::InFlight => {}
+                SubmissionState::Held { .. } => return Ok(Waited::Held { snapshot }),
+                SubmissionState::Succeeded
+                | SubmissionState::Rejected { .. }
+                | SubmissionState::Cancelled
+                | SubmissionState::Expired
+                | SubmissionState::Superseded { .. }
+                | SubmissionState::Abandoned => return Ok(Waited::Settled { snapshot }),
+            }
+            tokio::select! {
+                result = changed.changed() => {
+                    if result.is_err() {
+                        return Err(OutboxError::Closed);
+                    }
+                }
+                () = &mut over => return Ok(Waited::TimedOut { snapshot }),
+            }
+        }
+    }
+
+    /// Delivers what is due, until nothing is or the budget ends. For workers. A second drain in
+    /// the same process joins the first. Dropping the future stops the waiting, not the work.
+    pub async fn drain(&self, budget: DrainBudget) -> Result<DrainReport, OutboxError> {
+        check_time("budget.time", budget.time)?;
+        self.store()?;
+        let receiver = self.core.engine.drain(budget)?;
+        receiver.await.unwrap_or(Err(OutboxError::Closed))
+    }
+
+    /// Delivers in the foreground from now on, when things become due, until `suspend` or `close`.
+    pub fn start(&self) -> Result<(), OutboxError> {
+        self.store()?;
+        self.core.engine.start()
+    }
+
+    /// Stops and is quiet: when it returns, nothing is on the wire and no transaction is open.
+    /// Requests that may have left are in doubt then, and repeated later with the same key. Returns
+    /// within some milliseconds; `start` or `drain` go on.
+    pub fn suspend(&self) -> Result<(), OutboxError> {
+        self.store()?;
+        self.core.engine.suspend()
+    }
+
+    /// Suspends, and closes the database. Later calls give [`OutboxError::Closed`]. Other handles
+    /// on the same path stay open. Calling it again does nothing.
+    pub fn close(&self) {
+        if !self.closed.swap(true, Ordering::AcqRel) {
+            self.core.release();
+        }
+    }
+
+    /// Cancels a submission, and says honestly what that was worth.
+    pub fn cancel(&self, id: SubmissionId) -> Result<CancelOutcome, OutboxError> {
+        let store = self.store()?;
+        let was_final = store
+            .snapshot(id)?
+            .is_some_and(|snapshot| snapshot.state.is_final());
+        let snapshot = store.cancel(id)?;
+        Ok(cancel_outcome(snapshot, was_final))
+    }
+
+    /// Decides a held submission. The revision is that of the snapshot that the decision is about.
+    pub fn resolve(
+        &self,
+        id: SubmissionId,
+        revision: i64,
+        resolution: Resolution,
+    ) -> Result<Snapshot, OutboxError> {
+        let snapshot = self.store()?.resolve(id, revision, resolution)?;
+        self.core.engine.nudge();
+        Ok(snapshot)
+    }
+
+    /// Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
+    /// never makes a second submission.
+    pub fn wake(&self, id: SubmissionId) -> Result<Snapshot, OutboxError> {
+        let snapshot = self.store()?.wake(id)?;
+        self.core.engine.nudge();
+        Ok(snapshot)
+    }
+
+    /// The changes after a cursor; zero for the beginning. At most `limit`, up to 1,000.
+    pub fn changes(&self, after: i64, limit: u32) -> Result<ChangePage, OutboxError> {
+        if after < 0 {
+            return Err(invalid("after", "use zero, or next of the page before"));
+        }
+        self.store()?.changes(after, limit)
+    }
+
+    /// Sets who is told that something has changed, or nobody. Replaces the one before.
+    pub fn set_listener(
+        &self,
+        listener: Option<Arc<dyn ChangeListener>>,
+    ) -> Result<(), OutboxError> {
+        self.store()?;
+        let stop = Arc::new(Notify::new());
+        let next = listener.is_some().then(|| Arc::clone(&stop));
+        if let Some(before) = std::mem::replace(&mut *lock(&self.core.listener), next) {
+            before.notify_one();
+        }
+        if let Some(listener) = listener {
+            let core = Arc::clone(&self.core);
+            self.core
+                .engine
+                .parts()
+                .executor
+                .spawn(Box::pin(listen(core, listener, stop)));
+        }
+        Ok(())
+    }
+
+    /// Numbers about the outbox.
+    pub fn stats(&self) -> Result<Stats, OutboxError> {
+        let counts = self.store()?.counts()?;
+        Ok(self.core.calls.stats(&counts))
+    }
+
+    /// Drops what retention no longer keeps, one small step at a time. True if there may be more.
+    pub fn retain(&self) -> Result<bool, OutboxError> {
+        self.store()?.retain()
+    }
+}
+
+impl Outbox {
+    /// Opens with some of the outside world replaced: for tests and simulations.
+    ///
+    /// # Errors
+    /// As [`Outbox::open`].
+    pub fn open_with(config: OutboxConfig, seams: Seams) -> Result<Arc<Self>, OpenError> {
+        let (core, report) = Core::open(config, seams)?;
+        Ok(Arc::new(Self {
+            core,
+            report,
+            closed: AtomicBool::new(false),
+        }))
+    }
+
+    fn store(&self) -> Result<Arc<Store>, OutboxError> {
+        if self.closed.load(Ordering::Acquire) || self.core.engine.is_closed() {
+            return Err(OutboxError::Closed);
+        }
+        Ok(Arc::clone(&self.core.engine.parts().store))
+    }
+
+    fn freeze(&self, submission: Submission) -> Result<FrozenRequest, OutboxError> {
+        FrozenRequest::freeze(
+            submission,
+            self.core.base.as_ref(),
+            &self.core.profile,
+            self.core.limits(),
+        )
+    }
+
+    fn count(&self, result: &Result<Receipt, OutboxError>) {
+        let calls = &self.core.calls;
+        match result {
+            Ok(receipt) => match receipt.kind {
+                ReceiptKind::Accepted => {}
+                ReceiptKind::Joined => Calls::add(&calls.joined),
+                ReceiptKind::Replayed => Calls::add(&calls.replayed),
+            },
+            Err(OutboxError::KeyReused { .. }) => Calls::add(&calls.reused),
+            Err(_) => {}
+        }
+    }
+}
+
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl std::fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Outbox")
+            .field("closed", &self.closed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Tells a listener of changes, one call at a time, until it is replaced or the outbox closes.
+async fn listen(core: Arc<Core>, listener: Arc<dyn ChangeListener>, stop: Arc<Notify>) {
+    let executor = Arc::clone(&core.engine.parts().executor);
+    let mut changed = core.engine.changed().subscribe();
+    let observing = core.observe();
+    loop {
+        tokio::select! {
+            result = changed.changed() => {
+                if result.is_err() || core.engine.is_closed() {
+                    break;
+                }
+                let listener = Arc::clone(&listener);
+                run_blocking(&executor, move || listener.changed()).await;
+            }
+            () = stop.notified() => break,
+        }
+    }
+    drop(observing);
+}
+
+fn check_slot(slot: &str) -> Result<(), OutboxError> {
+    if slot.is_empty() || slot.len() > MAX_NAME_BYTES {
+        return Err(invalid("slot", "use a name of 1 to 1,024 bytes"));
+    }
+    Ok(())
+}
+
+fn check_time(field: &str, time: Duration) -> Result<(), OutboxError> {
+    if time > LONGEST {
+        return Err(invalid(field, "use less than a hundred years"));
+    }
+    Ok(())
+}
+
+fn invalid(field: &str, problem: &str) -> OutboxError {
+    OutboxError::Invalid {
+        field: field.to_owned(),
+        problem: problem.to_owned(),
+    }
+}
+
+uniffi::custom_type!(
+    /// The identity of one business action: a UUID of 36 lower-case characters.
+    SubmissionId, String, {
+    try_lift: |text| SubmissionId::parse(&text).map_err(|_| OutboxError::MalformedId.into()),
+    lower: |id| id.to_string(),
+});
+
+impl From<crate::model::id::IdError> for OutboxError {
+    fn from(_: crate::model::id::IdError) -> Self {
+        Self::MalformedId
+    }
+}

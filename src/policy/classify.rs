@@ -1,0 +1,405 @@
+//! What an answer means. A pure function from the circumstances and the answer, or the lack of
+//! one, to a judgement: what it proves about its own attempt, what it settles of earlier ones, and
+//! what comes next.
+
+use std::time::Duration;
+
+use crate::clock::WallMs;
+use crate::model::state::{HoldReason, Proof, RejectReason, Then};
+use crate::model::submission::{Effect, Header};
+
+use super::limits::Limits;
+use super::profile::ServerProfile;
+use super::retry_after;
+
+/// What is known before the answer is read.
+#[derive(Debug, Clone, Copy)]
+pub struct Circumstances<'a> {
+    /// What a repeat does.
+    pub effect: Effect,
+    /// How the server treats keys.
+    pub profile: &'a ServerProfile,
+    /// The numbers.
+    pub limits: &'a Limits,
+    /// The ID was derived, so that another device may have used it.
+    pub derived_id: bool,
+    /// "In progress" answers so far.
+    pub busy_answers: u32,
+    /// Time since the first of them.
+    pub busy_for: Duration,
+    /// The wall clock, for dates in headers.
+    pub wall: WallMs,
+}
+
+/// An answer, as far as classifying needs it.
+#[derive(Debug, Clone, Copy)]
+pub struct Answer<'a> {
+    /// The status.
+    pub status: u16,
+    /// The headers, with names in lower case.
+    pub headers: &'a [Header],
+    /// The body, or the beginning of it.
+    pub body: &'a [u8],
+    /// The body arrived whole.
+    pub complete: bool,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// There is no network.
+    Offline,
+    /// The host could not be found or connected to.
+    Unreachable,
+    /// TLS failed: an unknown CA, an expired certificate, a wrong host name or a failed pin.
+    Tls,
+    /// The last look at the lease, right before the first byte, found it lost. Nothing was sent.
+    NotSent,
+    /// Bytes may have left, and no answer came within the time.
+    TimedOut,
+    /// Bytes may have left, and the connection broke.
+    Lost,
+    /// Stopped by `suspend` or `close` while bytes may have left.
+    Stopped,
+}
+
+/// What an exchange means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    /// What it proves about its own attempt.
+    pub proves: Proof,
+    /// What it settles of earlier unknown attempts.
+    pub settles: Settles,
+    /// What comes next.
+    pub then: Then,
+    /// How long to wait, where something comes next.
+    pub wait: Wait,
+    /// How it counts.
+    pub counts: Counts,
+    /// The result can be kept and replayed.
+    pub keeps_result: bool,
+}
+
+/// What an answer settles of earlier unknown attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Settles {
+    /// Nothing. So it is with every plain answer.
+    Nothing,
+    /// Those since the last consent are proven to be without effect.
+    SinceConsent,
+}
+
+/// How long to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Wait {
+    /// The backoff.
+    Backoff,
+    /// At least the time that the server asked for.
+    Server(Duration),
+    /// The longest backoff: trying sooner can't help.
+    Long,
+}
+
+/// Which budget an attempt counts against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Counts {
+    /// The retry budget.
+    Answered,
+    /// The budget of "in progress" answers.
+    Busy,
+    /// None: transport faults don't give up.
+    Transport,
+}
+
+/// Judges a missing answer.
+pub fn fault(fault: Fault, effect: Effect) -> Judgement {
+    let (proves, wait) = match fault {
+        Fault::Offline | Fault::Unreachable | Fault::NotSent => (Proof::NotApplied, Wait::Backoff),
+        Fault::Tls => (Proof::NotApplied, Wait::Long),
+        Fault::TimedOut | Fault::Lost | Fault::Stopped => (Proof::Unknown, Wait::Backoff),
+    };
+    safe(
+        Judgement {
+            proves,
+            settles: Settles::Nothing,
+            then: Then::Retry,
+            wait,
+            counts: Counts::Transport,
+            keeps_result: false,
+        },
+        effect,
+    )
+}
+
+/// Judges an answer.
+pub fn answer(answer: &Answer<'_>, of: &Circumstances<'_>) -> Judgement {
+    let judgement = before_table(answer, of).unwrap_or_else(|| {
+        let judgement = table(answer, of);
+        should_retry(answer, judgement)
+    });
+    let judgement = if of.profile.gateway_may_resend && judgement.proves == Proof::NotApplied {
+        // Another copy of the request may still be under way.
+        Judgement {
+            proves: Proof::Unknown,
+            ..judgement
+        }
+    } else {
+        judgement
+    };
+    safe(judgement, of.effect)
+}
+
+/// A safe method is never in doubt.
+fn safe(judgement: Judgement, effect: Effect) -> Judgement {
+    if effect != Effect::None || judgement.proves != Proof::Unknown {
+        return judgement;
+    }
+    let then = match judgement.then {
+        Then::Hold(_) => Then::Refuse(RejectReason::Refused),
+        then @ (Then::Retry | Then::Refuse(_)) => then,
+    };
+    Judgement {
+        proves: Proof::NotApplied,
+        then,
+        ..judgement
+    }
+}
+
+/// The rules that come before the table, in their order.
+fn before_table(answer: &Answer<'_>, of: &Circumstances<'_>) -> Option<Judgement> {
+    let success = (200..300).contains(&answer.status);
+    // The key is frozen to a stored error: asking again gives the same for ever.
+    if !success && has_replay_marker(answer) {
+        return Some(if (400..500).contains(&answer.status) {
+            Judgement {
+                settles: if of.profile.locks {
+                    Settles::SinceConsent
+                } else {
+                    Settles::Nothing
+                },
+                ..refused(reason_of(answer, of))
+            }
+        } else {
+            held(HoldReason::OutcomeUnknown)
+        });
+    }
+    // A login page or a gateway's error page: no answer of the API.
+    if !from_api(answer, of.profile) {
+        let portal = answer.status < 400 || answer.status == 511;
+        return Some(Judgement {
+            counts: if portal {
+                Counts::Transport
+            } else {
+                Counts::Answered
+            },
+            ..retry(Proof::Unknown, asked_wait(answer, of))
+        });
+    }
+    None
+}
+
+/// The statuses. RFC 9110 and its registry.
+fn table(answer: &Answer<'_>, of: &Circumstances<'_>) -> Judgement {
+    use Proof::{NotApplied, Unknown};
+    let asked = asked_wait(answer, of);
+    let waits = matches!(asked, Wait::Server(_));
+    match answer.status {
+        100 | 101 | 103..=199 => retry(Unknown, asked),
+        102 => busy(of, asked),
+        200..=205 => applied(answer.complete),
+        206 | 207 | 208 | 226 | 300 => held(HoldReason::OutcomeUnknown),
+        209..=225 | 227..=299 => held(HoldReason::OutcomeUnknown),
+        303 => held(HoldReason::OutcomeUnknown),
+        304 if of.effect == Effect::None => applied(true),
+        304 => held(HoldReason::OutcomeUnknown),
+        301 | 302 | 305..=399 => refused(RejectReason::Configuration),
+        401 => refused(RejectReason::Unauthorized),
+        403 | 413 if waits => retry(NotApplied, asked),
+        406 | 424 => held(HoldReason::OutcomeUnknown),
+        407 => Judgement {
+            counts: Counts::Transport,
+            ..retry(NotApplied, asked)
+        },
+        408 | 444 | 460 | 499 => retry(Unknown, asked),
+        409 => busy(of, asked),
+        412 => Judgement {
+            proves: NotApplied,
+            ..held(HoldReason::Conflict)
+        },
+        421 | 425 => retry(NotApplied, asked),
+        422 if tells_of_reused_key(answer) => reused(of),
+        423 => Judgement {
+            proves: NotApplied,
+            ..busy(of, asked)
+        },
+        429 => retry(NotApplied, asked),
+        400..=499 => refused(reason_of(answer, of)),
+        500 | 502 | 504 => retry(Unknown, asked),
+        501 | 505 | 506 | 508 | 510 => refused(RejectReason::Configuration),
+        503 => retry(Unknown, asked),
+        507 => retry(Unknown, longer(asked)),
+        511 => Judgement {
+            counts: Counts::Transport,
+            ..retry(NotApplied, asked)
+        },
+        521 | 523 | 525 | 526 => retry(NotApplied, asked),
+        _ => retry(Unknown, asked),
+    }
+}
+
+fn reason_of(answer: &Answer<'_>, of: &Circumstances<'_>) -> RejectReason {
+    match answer.status {
+        400 | 405 | 411 | 414..=417 | 426 | 428 | 431 => RejectReason::Configuration,
+        401 => RejectReason::Unauthorized,
+        422 if tells_of_reused_key(answer) && !of.derived_id => RejectReason::KeyReused,
+        422 => RejectReason::Invalid,
+        _ => RejectReason::Refused,
+    }
+}
+
+/// `Stripe-Should-Retry` is obeyed: <https://docs.stripe.com/error-low-level>.
+fn should_retry(answer: &Answer<'_>, judgement: Judgement) -> Judgement {
+    match (header(answer, "stripe-should-retry"), judgement.then) {
+        (Some("false"), Then::Retry) => match judgement.proves {
+            Proof::NotApplied => refused(RejectReason::Refused),
+            Proof::Unknown | Proof::Applied => held(HoldReason::OutcomeUnknown),
+        },
+        (Some("true"), Then::Refuse(_)) => retry(judgement.proves, Wait::Backoff),
+        _ => judgement,
+    }
+}
+
+fn applied(complete: bool) -> Judgement {
+    Judgement {
+        proves: Proof::Applied,
+        settles: Settles::Nothing,
+        then: Then::Retry,
+        wait: Wait::Backoff,
+        counts: Counts::Answered,
+        keeps_result: complete,
+    }
+}
+
+fn refused(reason: RejectReason) -> Judgement {
+    Judgement {
+        proves: Proof::NotApplied,
+        settles: Settles::Nothing,
+        then: Then::Refuse(reason),
+        wait: Wait::Backoff,
+        counts: Counts::Answered,
+        keeps_result: true,
+    }
+}
+
+fn retry(proves: Proof, wait: Wait) -> Judgement {
+    Judgement {
+        proves,
+        settles: Settles::Nothing,
+        then: Then::Retry,
+        wait,
+        counts: Counts::Answered,
+        keeps_result: false,
+    }
+}
+
+fn held(reason: HoldReason) -> Judgement {
+    Judgement {
+        proves: Proof::Unknown,
+        settles: Settles::Nothing,
+        then: Then::Hold(reason),
+        wait: Wait::Backoff,
+        counts: Counts::Answered,
+        keeps_result: false,
+    }
+}
+
+/// Still being worked on, until it has been said too often for too long.
+fn busy(of: &Circumstances<'_>, wait: Wait) -> Judgement {
+    let used_up = of.busy_answers.saturating_add(1) >= of.limits.busy_attempts
+        && of.busy_for >= of.limits.busy_time;
+    let judgement = if used_up {
+        held(HoldReason::OutcomeUnknown)
+    } else {
+        retry(Proof::Unknown, wait)
+    };
+    Judgement {
+        counts: Counts::Busy,
+        ..judgement
+    }
+}
+
+fn reused(of: &Circumstances<'_>) -> Judgement {
+    if of.derived_id {
+        Judgement {
+            proves: Proof::NotApplied,
+            ..held(HoldReason::KeyUsedElsewhere)
+        }
+    } else {
+        refused(RejectReason::KeyReused)
+    }
+}
+
+fn asked_wait(answer: &Answer<'_>, of: &Circumstances<'_>) -> Wait {
+    let date = header(answer, "date");
+    match header(answer, "retry-after").and_then(|value| retry_after::parse(value, date, of.wall)) {
+        Some(wait) => Wait::Server(wait.min(of.limits.server_wait_most)),
+        None => Wait::Backoff,
+    }
+}
+
+fn longer(wait: Wait) -> Wait {
+    match wait {
+        Wait::Backoff => Wait::Long,
+        wait @ (Wait::Server(_) | Wait::Long) => wait,
+    }
+}
+
+/// Names that libraries and services give the marker; any case, value true.
+const REPLAY_MARKERS: [&str; 6] = [
+    "idempotent-replayed",
+    "idempotency-replayed",
+    "idempotent-replay",
+    "x-idempotency-cache-hit",
+    "x-idempotency-replayed",
+    "request-idempotency",
+];
+
+fn has_replay_marker(answer: &Answer<'_>) -> bool {
+    answer.headers.iter().any(|header| {
+        REPLAY_MARKERS.contains(&header.name.as_str()) && header.value.eq_ignore_ascii_case("true")
+    })
+}
+
+fn from_api(answer: &Answer<'_>, profile: &ServerProfile) -> bool {
+    let Some(content_type) = header(answer, "content-type") else {
+        return true;
+    };
+    let media_type = content_type.split(';').next().unwrap_or_default().trim();
+    if profile.expected_content_types.is_empty() {
+        !media_type.eq_ignore_ascii_case("text/html")
+            && !media_type.eq_ignore_ascii_case("application/xhtml+xml")
+    } else {
+        answer.body.is_empty()
+            || profile
+                .expected_content_types
+                .iter()
+                .any(|expected| expected.eq_ignore_ascii_case(media_type))
+    }
+}
+
+/// A problem document (RFC 9457) or any other error that speaks of the key.
+fn tells_of_reused_key(answer: &Answer<'_>) -> bool {
+    const LOOKS_AT: usize = 4_096;
+    let start = answer.body.get(..LOOKS_AT).unwrap_or(answer.body);
+    start.windows(10).any(|window| {
+        window.eq_ignore_ascii_case(b"idempotenc") || window.eq_ignore_ascii_case(b"idempotent")
+    })
+}
+
+fn header<'a>(answer: &Answer<'a>, name: &str) -> Option<&'a str> {
+    answer
+        .headers
+        .iter()
+        .find(|header| header.name == name)
+        .map(|header| header.value.as_str())
+}

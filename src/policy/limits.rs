@@ -1,0 +1,239 @@
+//! Every default number, with its reason. `None` means no limit.
+
+use std::time::Duration;
+
+/// The numbers an app may tune. The defaults are meant to be right for most.
+#[derive(Debug, Clone, PartialEq, Eq, uniffi::Record)]
+pub struct Limits {
+    /// Requests on the wire at once.
+    pub max_in_flight: u32,
+    /// Submissions that are neither settled nor refused; more are refused with `QueueFull`.
+    pub max_queued: u32,
+    /// The largest body, in bytes.
+    pub max_body_bytes: u32,
+    /// The largest answer that is kept, in bytes.
+    pub max_answer_bytes: u32,
+    /// How long a whole request may take.
+    pub request_timeout: Duration,
+    /// How long connecting may take, the TLS handshake included.
+    pub connect_timeout: Duration,
+    /// How long a claim holds without being renewed.
+    pub lease: Duration,
+    /// How long a statement waits for another process's transaction.
+    pub busy_timeout: Duration,
+    /// The first wait after a failure; it doubles from there.
+    pub backoff_first: Duration,
+    /// The longest wait that backoff grows to.
+    pub backoff_most: Duration,
+    /// The longest wait that a server may ask for.
+    pub server_wait_most: Duration,
+    /// The least quiet time, for a server profile that names a shorter one, and the most, for one
+    /// that names a longer one: `None` leaves the profile alone. Meant for tests and demos.
+    pub quiet_time: Option<Duration>,
+    /// Answered attempts before a submission is given up or held. Counts only together with
+    /// `retry_time`.
+    pub retry_attempts: u32,
+    /// Time since the first answered attempt before a submission is given up or held. Counts only
+    /// together with `retry_attempts`.
+    pub retry_time: Duration,
+    /// "In progress" answers before a submission is held. Counts only together with `busy_time`.
+    pub busy_attempts: u32,
+    /// Time since the first "in progress" answer before a submission is held.
+    pub busy_time: Duration,
+    /// How long a request may wander in the network before it can be believed gone.
+    pub horizon: Duration,
+    /// How long results are kept whole.
+    pub keep_results: Duration,
+    /// How long the memory of a settled submission is kept after that, to converge late
+    /// duplicates.
+    pub keep_tombstones: Duration,
+    /// Entries of the change feed that are kept; an older cursor gets `Resync`.
+    pub keep_changes: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_in_flight: MAX_IN_FLIGHT,
+            max_queued: MAX_QUEUED,
+            max_body_bytes: MAX_BODY_BYTES,
+            max_answer_bytes: MAX_ANSWER_BYTES,
+            request_timeout: REQUEST_TIMEOUT,
+            connect_timeout: CONNECT_TIMEOUT,
+            lease: LEASE,
+            busy_timeout: BUSY_TIMEOUT,
+            backoff_first: BACKOFF_FIRST,
+            backoff_most: BACKOFF_MOST,
+            server_wait_most: SERVER_WAIT_MOST,
+            quiet_time: None,
+            retry_attempts: RETRY_ATTEMPTS,
+            retry_time: RETRY_TIME,
+            busy_attempts: BUSY_ATTEMPTS,
+            busy_time: BUSY_TIME,
+            horizon: HORIZON,
+            keep_results: KEEP_RESULTS,
+            keep_tombstones: KEEP_TOMBSTONES,
+            keep_changes: KEEP_CHANGES,
+        }
+    }
+}
+
+/// The default limits, to change single numbers of.
+#[uniffi::export]
+pub fn default_limits() -> Limits {
+    Limits::default()
+}
+
+impl Limits {
+    /// Refuses numbers that would break a promise or make no sense.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        let positive = [
+            self.request_timeout,
+            self.connect_timeout,
+            self.lease,
+            self.busy_timeout,
+            self.backoff_first,
+            self.backoff_most,
+            self.keep_results,
+            self.keep_tombstones,
+        ];
+        if positive.iter().any(Duration::is_zero) {
+            return Err("times must be longer than zero");
+        }
+        if positive
+            .iter()
+            .chain([
+                &self.server_wait_most,
+                &self.retry_time,
+                &self.busy_time,
+                &self.horizon,
+            ])
+            .any(|time| *time > LONGEST)
+        {
+            return Err("times must be shorter than a hundred years");
+        }
+        if self.lease < self.least_lease() {
+            return Err(
+                "the lease must be longer than the request timeout and twice the busy timeout",
+            );
+        }
+        if self.backoff_most < self.backoff_first {
+            return Err("backoff_most must not be less than backoff_first");
+        }
+        if self.max_in_flight == 0 || self.max_queued == 0 || self.keep_changes == 0 {
+            return Err("counts must be at least one");
+        }
+        if self.max_body_bytes > MAX_BODY_BYTES_POSSIBLE {
+            return Err("max_body_bytes is more than one row can hold; use at most 64 MiB");
+        }
+        Ok(())
+    }
+
+    /// A claim must outlive its request and two waits for the database, the claim's own commit and
+    /// the one that renews it: shorter leases sent one request of 1,500 twice.
+    pub(crate) fn least_lease(&self) -> Duration {
+        self.request_timeout
+            .saturating_add(self.busy_timeout.saturating_mul(2))
+    }
+}
+
+/// Radios do best with a few requests at once, and HTTP/1.1 servers commonly take six to eight
+/// connections of one client.
+pub const MAX_IN_FLIGHT: u32 = 8;
+
+/// A field worker offline for a week makes hundreds; a hundred thousand is a programming error
+/// that would fill the disk.
+pub const MAX_QUEUED: u32 = 100_000;
+
+/// Bodies are kept inside the database up to here. SQLite reads blobs of this size about as fast
+/// as files, and a transaction with one stays short.
+pub const MAX_BODY_BYTES: u32 = 256 * 1024;
+
+/// The most that `max_body_bytes` may be raised to.
+pub const MAX_BODY_BYTES_POSSIBLE: u32 = 64 * 1024 * 1024;
+
+/// Results are replayed to every later caller and so are kept: an answer to a write is small.
+pub const MAX_ANSWER_BYTES: u32 = 1024 * 1024;
+
+/// Hanging up early makes some servers repeat an effect, so this is long: gateways commonly give
+/// up after 60 s themselves.
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(90);
+
+/// A phone on a bad network needs several seconds for DNS, TCP and TLS.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// More than the request timeout and twice the busy timeout; see [`Limits::least_lease`].
+pub const LEASE: Duration = Duration::from_secs(120);
+
+/// A commit on a phone's flash takes milliseconds; five seconds of waiting means that something
+/// is wrong.
+pub const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Most failures of a mobile network are over within seconds.
+pub const BACKOFF_FIRST: Duration = Duration::from_secs(1);
+
+/// A server that has been down for an hour is asked about once in a quarter of an hour.
+pub const BACKOFF_MOST: Duration = Duration::from_secs(15 * 60);
+
+/// A server may ask for a day of silence; more looks like a mistake.
+pub const SERVER_WAIT_MOST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// With the default backoff this many answers take about two hours.
+pub const RETRY_ATTEMPTS: u32 = 16;
+
+/// A long week-end: an outage that nobody fixes before Monday shouldn't lose Friday's orders.
+pub const RETRY_TIME: Duration = Duration::from_secs(3 * 24 * 60 * 60);
+
+/// A handler that is still at work says so; the third time it may be stuck.
+pub const BUSY_ATTEMPTS: u32 = 3;
+
+/// Longer than gateways let a handler work.
+pub const BUSY_TIME: Duration = Duration::from_secs(2 * 60);
+
+/// The longest that proxies and queues are known to hold a request back, and so the margin that
+/// is kept before a key's lifetime ends.
+pub const HORIZON: Duration = Duration::from_secs(10 * 60);
+
+/// A month of "my orders" on the device.
+pub const KEEP_RESULTS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Longer than any server of the survey keeps its keys (31 days), with a year for devices that
+/// come back from a drawer.
+pub const KEEP_TOMBSTONES: Duration = Duration::from_secs(400 * 24 * 60 * 60);
+
+/// An observer that has been away for this many changes reads the list anew in less time.
+pub const KEEP_CHANGES: u32 = 10_000;
+
+/// Waits are stored in milliseconds; this keeps every sum of them far from overflow.
+pub const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
+/// Claims and settlements of one transaction: long enough to share a sync, short enough that
+/// another process never waits long for its turn.
+pub const STEP_ROWS: usize = 128;
+
+/// How often an observer in this process looks for what other processes have done. Only while
+/// somebody waits or observes.
+pub const OBSERVE_EVERY: Duration = Duration::from_secs(1);
+
+/// How often a pump looks whether another process that has submissions in flight has died. Only
+/// while one has.
+pub const LOOK_FOR_DEAD_EVERY: Duration = Duration::from_secs(1);
+
+/// The wait after a failed step of the pump (disk full, database busy); doubles up to a minute.
+pub const STORE_RETRY_FIRST: Duration = Duration::from_secs(1);
+
+/// See [`STORE_RETRY_FIRST`].
+pub const STORE_RETRY_MOST: Duration = Duration::from_secs(60);
+
+/// Given up when the disk is full, so that an answer can still be recorded: a few commits' worth
+/// of WAL.
+pub const BALLAST_BYTES: usize = 256 * 1024;
+
+/// Ends of names and values that come from an app: far above real use, far below trouble.
+pub const MAX_NAME_BYTES: usize = 1024;
+
+/// Servers commonly refuse more than 8 KiB in one header, and more than 16 to 32 KiB in all.
+pub const MAX_HEADERS_BYTES: usize = 16 * 1024;
+
+/// Common servers refuse longer request targets.
+pub const MAX_URL_BYTES: usize = 8 * 1024;

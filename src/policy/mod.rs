@@ -1,0 +1,17 @@
+//! Pure decisions: what an answer means, how long to wait, when a key is too old. No I/O.
+
+pub mod age;
+pub mod backoff;
+pub mod classify;
+pub mod limits;
+pub mod profile;
+pub mod retry_after;
+
+#[cfg(test)]
+mod age_tests;
+#[cfg(test)]
+mod backoff_tests;
+#[cfg(test)]
+mod classify_tests;
+#[cfg(test)]
+mod retry_after_tests;

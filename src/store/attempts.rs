@@ -1,0 +1,197 @@
+//! Attempts. Doubt is derived from them, and stored nowhere else.
+
+use rusqlite::{Connection, OptionalExtension, named_params};
+
+use super::rows::spell_mark;
+use super::submissions::Row;
+use super::writer::Tx;
+use crate::clock::{UptimeMs, WallMs, from_millis};
+use crate::model::state::{AttemptMark, Doubt};
+use crate::policy::age::{Began, Reading, age};
+
+/// What is known of a submission's attempts.
+pub(super) fn doubt(connection: &Connection, submission: i64) -> rusqlite::Result<Doubt> {
+    let mut statement = connection.prepare_cached(
+        "SELECT mark, count(*) FROM attempt
+         WHERE submission = ?1 AND mark <> 'not_applied' GROUP BY mark",
+    )?;
+    let mut rows = statement.query([submission])?;
+    let mut doubt = Doubt::default();
+    while let Some(row) = rows.next()? {
+        match row.get_ref(0)?.as_str()? {
+            "open" => doubt.open = true,
+            "unknown" => doubt.unknown = row.get(1)?,
+            _ => doubt.applied = true,
+        }
+    }
+    Ok(doubt)
+}
+
+/// Opens an attempt, in the transaction that claims. Its number is the fence.
+pub(super) fn open(tx: &Tx<'_>, row: &Row, owner: i64, reading: &Reading) -> rusqlite::Result<i64> {
+    tx.connection
+        .prepare_cached(
+            "INSERT INTO attempt (submission, number, mark, owner, epoch, boot, began_uptime,
+                began_wall)
+             VALUES (:submission, :number, 'open', :owner, :epoch, :boot, :uptime, :wall)",
+        )?
+        .insert(named_params! {
+            ":submission": row.seq,
+            ":number": row.attempts + 1,
+            ":owner": owner,
+            ":epoch": row.epoch,
+            ":boot": reading.boot,
+            ":uptime": reading.uptime.0,
+            ":wall": reading.wall.0,
+        })
+}
+
+/// How an attempt ended, for its row.
+pub(super) struct End<'a> {
+    pub(super) mark: AttemptMark,
+    /// Its own process said so, or its owner is dead. A lost lease alone is not an end.
+    pub(super) ended: bool,
+    pub(super) status: Option<u16>,
+    pub(super) problem: Option<&'a str>,
+}
+
+/// Ends an attempt, or adds late evidence to one.
+pub(super) fn end(tx: &Tx<'_>, attempt: i64, end: &End<'_>) -> rusqlite::Result<()> {
+    tx.connection
+        .prepare_cached(
+            "UPDATE attempt SET mark = :mark,
+                ended_wall = coalesce(ended_wall, CASE WHEN :ended THEN :wall END),
+                status = coalesce(:status, status), problem = coalesce(:problem, problem)
+             WHERE id = :id",
+        )?
+        .execute(named_params! {
+            ":mark": spell_mark(end.mark),
+            ":ended": end.ended,
+            ":wall": tx.now.wall.0,
+            ":status": end.status,
+            ":problem": end.problem,
+            ":id": attempt,
+        })?;
+    Ok(())
+}
+
+/// The mark of one attempt, and whether it is of the submission's present epoch.
+pub(super) fn mark(connection: &Connection, attempt: i64) -> rusqlite::Result<Option<AttemptMark>> {
+    let text: Option<String> = connection
+        .prepare_cached("SELECT mark FROM attempt WHERE id = ?1")?
+        .query_row([attempt], |row| row.get(0))
+        .optional()?;
+    Ok(text.map(|text| match text.as_str() {
+        "open" => AttemptMark::Open,
+        "unknown" => AttemptMark::Unknown,
+        "not_applied" => AttemptMark::NotApplied,
+        _ => AttemptMark::Applied,
+    }))
+}
+
+/// How many unknown attempts of the present epoch there are besides this one.
+pub(super) fn unknown_of_epoch(
+    connection: &Connection,
+    row: &Row,
+    besides: i64,
+) -> rusqlite::Result<u32> {
+    connection
+        .prepare_cached(
+            "SELECT count(*) FROM attempt WHERE submission = ?1 AND mark = 'unknown'
+             AND epoch = ?2 AND id <> ?3",
+        )?
+        .query_row((row.seq, row.epoch, besides), |found| found.get(0))
+}
+
+/// Marks them as proven to be without effect.
+pub(super) fn close_unknown_of_epoch(tx: &Tx<'_>, row: &Row, besides: i64) -> rusqlite::Result<()> {
+    tx.connection
+        .prepare_cached(
+            "UPDATE attempt SET mark = 'not_applied', ended_wall = coalesce(ended_wall, ?4)
+             WHERE submission = ?1 AND mark = 'unknown' AND epoch = ?2 AND id <> ?3",
+        )?
+        .execute((row.seq, row.epoch, besides, tx.now.wall.0))?;
+    Ok(())
+}
+
+/// When the earliest attempt in doubt began. Its age is recorded, in case the clock is set back
+/// later.
+pub(super) fn earliest_in_doubt(
+    tx: &Tx<'_>,
+    row: &Row,
+    reading: &Reading,
+) -> rusqlite::Result<Option<Began>> {
+    let found = tx
+        .connection
+        .prepare_cached(
+            "SELECT id, boot, began_uptime, began_wall, age FROM attempt
+             WHERE submission = ?1 AND mark IN ('open', 'unknown') ORDER BY number LIMIT 1",
+        )?
+        .query_row([row.seq], |found| {
+            Ok((
+                found.get::<_, i64>(0)?,
+                Began {
+                    boot: found.get(1)?,
+                    uptime: UptimeMs(found.get(2)?),
+                    wall: WallMs(found.get(3)?),
+                    at_least: from_millis(found.get(4)?),
+                },
+            ))
+        })
+        .optional()?;
+    let Some((id, began)) = found else {
+        return Ok(None);
+    };
+    if let Some(age) = age(&began, reading) {
+        tx.connection
+            .prepare_cached("UPDATE attempt SET age = max(age, ?2) WHERE id = ?1")?
+            .execute((id, crate::clock::whole_millis(age)))?;
+    }
+    Ok(Some(began))
+}
+
+/// The clocks, as the database relates them to what it has seen before.
+pub(super) fn reading(tx: &Tx<'_>) -> rusqlite::Result<Reading> {
+    let (highest, server): (i64, Option<(i64, i64, i64)>) = tx
+        .connection
+        .prepare_cached("SELECT highest_wall, server_wall, server_boot, server_uptime FROM meta")?
+        .query_row([], |row| {
+            let server = match (row.get(1)?, row.get(2)?, row.get(3)?) {
+                (Some(wall), Some(boot), Some(uptime)) => Some((wall, boot, uptime)),
+                _ => None,
+            };
+            Ok((row.get(0)?, server))
+        })?;
+    let uptime = tx.now.uptime;
+    let told = server
+        .filter(|(_, boot, _)| *boot == tx.boot)
+        .map(|(wall, _, at)| WallMs(wall).plus(uptime.since(UptimeMs(at))));
+    Ok(Reading {
+        boot: tx.boot,
+        uptime,
+        wall: told.unwrap_or(tx.now.wall),
+        behind: told.is_none() && tx.now.wall.0 < highest,
+    })
+}
+
+/// The highest wall time may lag this much, to save a write in most transactions.
+const HIGHEST_LAG: i64 = 60_000;
+
+/// Remembers how far the wall clock has come.
+pub(super) fn note_wall(tx: &Tx<'_>) -> rusqlite::Result<()> {
+    tx.connection
+        .prepare_cached("UPDATE meta SET highest_wall = ?1 WHERE highest_wall < ?1 - ?2")?
+        .execute((tx.now.wall.0, HIGHEST_LAG))?;
+    Ok(())
+}
+
+/// Remembers a server's clock.
+pub(super) fn note_server_time(tx: &Tx<'_>, wall: WallMs) -> rusqlite::Result<()> {
+    tx.connection
+        .prepare_cached(
+            "UPDATE meta SET server_wall = ?1, server_boot = ?2, server_uptime = ?3
+             WHERE server_boot IS NOT ?2 OR server_uptime < ?3 - ?4",
+        )?
+        .execute((wall.0, tx.boot, tx.now.uptime.0, HIGHEST_LAG))?;
+    Ok(())
+}

@@ -1,0 +1,340 @@
+//! Opening: find out what the file is before touching it, set and assert every setting, recover,
+//! checkpoint, and make one synced write before anything is answered.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, named_params};
+
+use super::file::{Guards, HighWater, sync_folder};
+use super::owner::{self, Owner};
+use super::writer::Writer;
+use super::{Context, OpenReport, Store, loss, migrate};
+use crate::clock::Clock;
+use crate::entropy::Entropy;
+use crate::error::{OpenError, StorageError};
+use crate::policy::limits::Limits;
+
+/// What opening needs.
+pub(crate) struct StoreConfig {
+    pub(crate) path: PathBuf,
+    /// The name of the SQLite VFS; `None` for the default one.
+    pub(crate) vfs: Option<String>,
+    pub(crate) install_id: Option<String>,
+    pub(crate) limits: Limits,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+}
+
+/// SQLite's default, and that of phones' file systems.
+const PAGE_BYTES: i64 = 4_096;
+
+/// Prepared statements that a connection keeps: more than the crate has.
+const STATEMENTS: usize = 128;
+
+pub(super) fn open_store(config: &StoreConfig) -> Result<Store, OpenError> {
+    look(&config.path)?;
+    if let Some(folder) = config.path.parent() {
+        make_folder(folder)?;
+    }
+    let connection = connect(config)?;
+    prepare(&connection, &config.limits)?;
+    let created = migrate::migrate(&connection)?;
+    let token = token(config.entropy.as_ref());
+    let lock = owner::lock_own(&config.path, &token)?;
+    if !owner::any_alive(&connection, &config.path, 0)? {
+        connection
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+            .map_err(StorageError::from)?;
+    }
+    let high_water = HighWater::new(&config.path).read();
+    let boot = boot_write(&connection, config, created, &token, high_water)?;
+    let guards = Guards::new(&config.path);
+    let reader = connect(config)?;
+    prepare(&reader, &config.limits)?;
+    reader
+        .pragma_update(None, "query_only", true)
+        .map_err(StorageError::from)?;
+    let context = Context {
+        clock: Arc::clone(&config.clock),
+        boot: boot.boot,
+    };
+    Ok(Store {
+        writer: Arc::new(Writer::new(connection, guards, context)),
+        reader: Mutex::new(reader),
+        limits: config.limits.clone(),
+        owner: Owner::new(boot.owner, &config.path, lock),
+        report: OpenReport {
+            created,
+            lost_changes: boot.lost_changes,
+            shared: false,
+        },
+    })
+}
+
+/// Reads the first bytes with plain means, so that a file that isn't ours stays untouched.
+fn look(path: &Path) -> Result<(), OpenError> {
+    const MAGIC: &[u8] = b"SQLite format 3\0";
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(unavailable(&error)),
+    };
+    if metadata.is_dir() {
+        return Err(OpenError::IsDirectory);
+    }
+    if metadata.permissions().readonly() {
+        return Err(OpenError::ReadOnly);
+    }
+    if metadata.len() == 0 {
+        return Ok(());
+    }
+    let mut header = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(100).read_to_end(&mut header))
+        .map_err(|error| unavailable(&error))?;
+    if !header.starts_with(MAGIC) {
+        return Err(OpenError::NotAnOutbox {
+            detail: "it is not an SQLite database".to_owned(),
+        });
+    }
+    // Offsets of the SQLite file format, section 1.3.
+    let word = |at: usize| -> Option<i32> {
+        let bytes = header.get(at..at + 4)?.try_into().ok()?;
+        Some(i32::from_be_bytes(bytes))
+    };
+    let (Some(schema_cookie), Some(version), Some(application_id)) = (word(40), word(60), word(68))
+    else {
+        return Err(StorageError::Corrupt {
+            detail: "the file ends within its header".to_owned(),
+        }
+        .into());
+    };
+    if application_id != migrate::APPLICATION_ID && (application_id != 0 || schema_cookie != 0) {
+        return Err(OpenError::NotAnOutbox {
+            detail: "another application's SQLite database".to_owned(),
+        });
+    }
+    if i64::from(version) > migrate::known() {
+        return Err(OpenError::SchemaTooNew {
+            found: i64::from(version),
+            known: migrate::known(),
+        });
+    }
+    Ok(())
+}
+
+fn make_folder(folder: &Path) -> Result<(), OpenError> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(folder).map_err(|error| unavailable(&error))?;
+    if let Some(parent) = folder.parent().filter(|parent| parent.is_dir()) {
+        sync_folder(parent).map_err(|error| unavailable(&error))?;
+    }
+    Ok(())
+}
+
+fn unavailable(error: &std::io::Error) -> OpenError {
+    match error.kind() {
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+            OpenError::ReadOnly
+        }
+        _ => StorageError::Unavailable {
+            detail: error.to_string(),
+        }
+        .into(),
+    }
+}
+
+fn connect(config: &StoreConfig) -> Result<Connection, OpenError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = match &config.vfs {
+        None => Connection::open_with_flags(&config.path, flags),
+        Some(vfs) => Connection::open_with_flags_and_vfs(&config.path, flags, vfs.as_str()),
+    };
+    let connection = connection.map_err(StorageError::from)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    Ok(connection)
+}
+
+/// Sets every setting, and reads it back: a pragma that SQLite doesn't take is silently ignored.
+fn prepare(connection: &Connection, limits: &Limits) -> Result<(), OpenError> {
+    let sql = |error: rusqlite::Error| OpenError::from(StorageError::from(error));
+    // First, since every other statement may meet another process's lock.
+    connection.busy_timeout(limits.busy_timeout).map_err(sql)?;
+    for (config, on) in [
+        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true),
+    ] {
+        if connection.set_db_config(config, on).map_err(sql)? != on {
+            return Err(not_taken("a database setting"));
+        }
+    }
+    let (application_id, version) = migrate::identify(connection)?;
+    if application_id == 0 && version == 0 {
+        // Only before the first table.
+        connection
+            .pragma_update(None, "page_size", PAGE_BYTES)
+            .map_err(sql)?;
+        connection
+            .pragma_update(None, "auto_vacuum", "INCREMENTAL")
+            .map_err(sql)?;
+    }
+    let mode: String = connection
+        .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
+        .map_err(read_only_or(sql))?;
+    if !mode.eq_ignore_ascii_case("wal") {
+        return Err(not_taken("journal_mode"));
+    }
+    // NORMAL lost accepted work in 717 of 1,792 simulated power cuts, FULL in none.
+    set(connection, "synchronous", 2)?;
+    // fsync alone doesn't reach the medium on Apple systems; elsewhere the setting does nothing.
+    set(connection, "fullfsync", 1)?;
+    set(connection, "checkpoint_fullfsync", 1)?;
+    // Bodies of settled submissions don't stay behind in free pages.
+    set(connection, "secure_delete", 1)?;
+    set(connection, "cell_size_check", 1)?;
+    persist_wal(connection)?;
+    Ok(())
+}
+
+fn read_only_or(
+    sql: impl Fn(rusqlite::Error) -> OpenError,
+) -> impl Fn(rusqlite::Error) -> OpenError {
+    move |error| match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::ReadOnly) => OpenError::ReadOnly,
+        _ => sql(error),
+    }
+}
+
+fn set(connection: &Connection, name: &'static str, value: i64) -> Result<(), OpenError> {
+    let sql = |error: rusqlite::Error| OpenError::from(StorageError::from(error));
+    connection.pragma_update(None, name, value).map_err(sql)?;
+    let is: i64 = connection
+        .pragma_query_value(None, name, |row| row.get(0))
+        .map_err(sql)?;
+    if is == value {
+        Ok(())
+    } else {
+        Err(not_taken(name))
+    }
+}
+
+fn not_taken(name: &str) -> OpenError {
+    StorageError::Internal {
+        detail: format!("SQLite didn't take {name}"),
+    }
+    .into()
+}
+
+/// Keeps the log when the last connection closes: a plain open and close of the database's files
+/// by anything else in the process, a folder backup say, drops SQLite's POSIX locks, and another
+/// process could then delete the log that is in use.
+#[allow(
+    unsafe_code,
+    reason = "rusqlite has no safe call for this file control"
+)]
+fn persist_wal(connection: &Connection) -> Result<(), OpenError> {
+    use rusqlite::ffi;
+    let mut on: std::ffi::c_int = 1;
+    // SAFETY: the handle is that of an open connection, used by this thread alone; the file
+    // control reads one C int from the pointer and writes one back while the call lasts.
+    let code = unsafe {
+        ffi::sqlite3_file_control(
+            connection.handle(),
+            c"main".as_ptr(),
+            ffi::SQLITE_FCNTL_PERSIST_WAL,
+            (&raw mut on).cast(),
+        )
+    };
+    if code == ffi::SQLITE_OK && on == 1 {
+        Ok(())
+    } else {
+        Err(not_taken("PERSIST_WAL"))
+    }
+}
+
+struct Boot {
+    boot: i64,
+    owner: i64,
+    lost_changes: i64,
+}
+
+/// The write that makes everything read so far durable: what a killed process had written but
+/// not yet synced becomes visible again on opening, and must not be answered before it is safe.
+fn boot_write(
+    connection: &Connection,
+    config: &StoreConfig,
+    created: bool,
+    token: &str,
+    high_water: i64,
+) -> Result<Boot, OpenError> {
+    let sql = |error: rusqlite::Error| OpenError::from(StorageError::from(error));
+    let now = config.clock.now();
+    connection.execute_batch("BEGIN IMMEDIATE").map_err(sql)?;
+    let written = (|| {
+        if created {
+            connection.execute(
+                "INSERT INTO meta (one, database_id, install_id, highest_wall)
+                 VALUES (1, randomblob(16), :install, :wall)",
+                named_params! { ":install": config.install_id, ":wall": now.wall.0 },
+            )?;
+        }
+        let boot_token = now
+            .boot
+            .clone()
+            .unwrap_or_else(|| format!("opening:{token}"));
+        connection.execute(
+            "INSERT INTO boot (token) VALUES (?1) ON CONFLICT (token) DO NOTHING",
+            [&boot_token],
+        )?;
+        let boot: i64 = connection.query_row(
+            "SELECT id FROM boot WHERE token = ?1",
+            [&boot_token],
+            |row| row.get(0),
+        )?;
+        connection.execute(
+            "INSERT INTO owner (token, boot, lease_uptime) VALUES (:token, :boot, :uptime)",
+            named_params! { ":token": token, ":boot": boot, ":uptime": now.uptime.0 },
+        )?;
+        let owner = connection.last_insert_rowid();
+        let last: Option<i64> = connection
+            .query_row(
+                "SELECT seq FROM sqlite_sequence WHERE name = 'change'",
+                [],
+                |row| row.get(0),
+            )
+            .optional()?;
+        let lost_changes = (high_water - last.unwrap_or(0)).max(0);
+        if lost_changes > 0 {
+            loss::doubt_everything(connection, &now, boot, high_water)?;
+        }
+        Ok(Boot {
+            boot,
+            owner,
+            lost_changes,
+        })
+    })();
+    let end = if written.is_ok() {
+        "COMMIT"
+    } else {
+        "ROLLBACK"
+    };
+    connection.execute_batch(end).map_err(sql)?;
+    written.map_err(sql)
+}
+
+fn token(entropy: &dyn Entropy) -> String {
+    let mut bytes = [0; 16];
+    entropy.fill(&mut bytes);
+    uuid::Builder::from_random_bytes(bytes)
+        .into_uuid()
+        .to_string()
+}

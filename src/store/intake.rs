@@ -1,0 +1,220 @@
+//! Submit: the first row of a submission, or the meeting with the one that is there.
+
+use rusqlite::{Connection, OptionalExtension, named_params};
+
+use super::rows::{spell_effect, spell_headers};
+use super::submissions::{self, Row};
+use super::view::{self, tombstone};
+use super::writer::Tx;
+use super::{attempts, profiles};
+use crate::error::OutboxError;
+use crate::model::fingerprint::{Fingerprint, Identity, digest};
+use crate::model::outcome::{Receipt, ReceiptKind, Snapshot};
+use crate::model::request::{FrozenRequest, key_place_text};
+
+/// Meets a submission of the same ID, if there is one: a receipt for a repeat, a refusal for a
+/// reuse. Reads only, so that it works on a full disk and a full queue.
+pub(super) fn meet(
+    connection: &Connection,
+    request: &FrozenRequest,
+) -> Result<Option<Result<Receipt, OutboxError>>, OutboxError> {
+    if let Some(row) = submissions::by_id(connection, request.id)? {
+        let snapshot = view::whole(connection, request.id)?;
+        return Ok(Some(
+            if row.fingerprint == *request.fingerprint.as_bytes() {
+                let kind = if row.state.is_final() {
+                    ReceiptKind::Replayed
+                } else {
+                    ReceiptKind::Joined
+                };
+                Ok(receipt(kind, snapshot))
+            } else {
+                let differs = differences(connection, &row, request)?;
+                Err(reused(snapshot, differs))
+            },
+        ));
+    }
+    let Some((fingerprint, snapshot)) = tombstone(connection, request.id)? else {
+        return Ok(None);
+    };
+    Ok(Some(if fingerprint == *request.fingerprint.as_bytes() {
+        Ok(receipt(ReceiptKind::Replayed, snapshot))
+    } else {
+        Err(reused(snapshot, vec!["fingerprint".to_owned()]))
+    }))
+}
+
+/// Stores a request as a new submission.
+pub(super) fn accept(
+    tx: &Tx<'_>,
+    request: &FrozenRequest,
+    most: u32,
+) -> Result<Receipt, OutboxError> {
+    if let Some(met) = meet(tx.connection, request)? {
+        return met;
+    }
+    let (unsettled, remembers_since): (i64, i64) = tx
+        .connection
+        .prepare_cached("SELECT unsettled, remembers_since FROM meta")?
+        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if request
+        .id
+        .minted_at()
+        .is_some_and(|minted| minted.0 < remembers_since)
+    {
+        return Err(OutboxError::IdTooOld { id: request.id });
+    }
+    if unsettled >= i64::from(most) {
+        return Err(OutboxError::QueueFull { most });
+    }
+    let seq = insert_submission(tx, request)?;
+    insert_request(tx, request, seq)?;
+    tx.connection
+        .prepare_cached("UPDATE meta SET unsettled = unsettled + 1, accepted = accepted + 1")?
+        .execute([])?;
+    attempts::note_wall(tx)?;
+    let row = submissions::by_seq(tx.connection, seq)?;
+    submissions::feed(tx, &row)?;
+    let snapshot = view::whole(tx.connection, request.id)?;
+    Ok(receipt(ReceiptKind::Accepted, snapshot))
+}
+
+fn insert_submission(tx: &Tx<'_>, request: &FrozenRequest) -> rusqlite::Result<i64> {
+    tx.connection
+        .prepare_cached(
+            "INSERT INTO submission (id, fingerprint, account, profile, channel, effect, priority,
+                accepted_wall, state, revision, ready, expires_wall)
+             VALUES (:id, :fingerprint, :account, :profile, :channel, :effect, :priority,
+                :wall, 'pending', 1, 1, :expires)",
+        )?
+        .insert(named_params! {
+            ":id": request.id.as_bytes(),
+            ":fingerprint": request.fingerprint.as_bytes(),
+            ":account": request.account,
+            ":profile": profiles::keep(tx, &request.profile)?,
+            ":channel": profiles::channel(tx, request.account.as_deref(), &request.origin)?,
+            ":effect": spell_effect(request.effect),
+            ":priority": request.priority,
+            ":wall": tx.now.wall.0,
+            ":expires": request.expires_at.map(|wall| wall.0),
+        })
+}
+
+fn insert_request(tx: &Tx<'_>, request: &FrozenRequest, seq: i64) -> rusqlite::Result<()> {
+    tx.connection
+        .prepare_cached(
+            "INSERT INTO request (seq, wire_key, method, url, content_type, headers, expires_wall,
+                checksum, body_digest, body)
+             VALUES (:seq, :wire_key, :method, :url, :content_type, :headers, :expires,
+                :checksum, :body_digest, :body)",
+        )?
+        .execute(named_params! {
+            ":seq": seq,
+            ":wire_key": request.wire_key,
+            ":method": request.method,
+            ":url": request.url,
+            ":content_type": request.content_type,
+            ":headers": spell_headers(&request.headers),
+            ":expires": request.expires_at.map(|wall| wall.0),
+            ":checksum": request.checksum(&request.body_digest),
+            ":body_digest": request.body_digest,
+            ":body": request.body,
+        })?;
+    Ok(())
+}
+
+fn receipt(kind: ReceiptKind, snapshot: Snapshot) -> Receipt {
+    Receipt {
+        id: snapshot.id,
+        kind,
+        snapshot,
+    }
+}
+
+fn reused(existing: Snapshot, differs: Vec<String>) -> OutboxError {
+    OutboxError::KeyReused {
+        id: existing.id,
+        existing,
+        differs,
+    }
+}
+
+/// In which parts a request differs from the one that is stored.
+fn differences(
+    connection: &Connection,
+    row: &Row,
+    request: &FrozenRequest,
+) -> rusqlite::Result<Vec<String>> {
+    let stored_place = key_place_text(&profiles::read(connection, row.profile)?);
+    let new_place = key_place_text(&request.profile);
+    connection
+        .prepare_cached(
+            "SELECT s.account, r.method, r.url, r.content_type, r.body_digest
+             FROM submission s JOIN request r ON r.seq = s.seq WHERE s.seq = ?1",
+        )?
+        .query_row([row.seq], |found| {
+            let account: Option<String> = found.get(0)?;
+            let method: String = found.get(1)?;
+            let url: String = found.get(2)?;
+            let content_type: Option<String> = found.get(3)?;
+            let body_digest: [u8; 32] = found.get(4)?;
+            let stored = Identity {
+                account: account.as_deref(),
+                method: &method,
+                url: &url,
+                content_type: content_type.as_deref(),
+                key_place: &stored_place,
+                body_digest: &body_digest,
+            };
+            Ok(stored.differences(&request.identity(&new_place)))
+        })
+}
+
+/// A request as it was frozen, read back and checked. `None` if its bytes are not the ones that
+/// were accepted.
+pub(super) fn thaw(connection: &Connection, row: &Row) -> rusqlite::Result<Option<FrozenRequest>> {
+    let profile = profiles::read(connection, row.profile)?;
+    let read = connection
+        .prepare_cached(
+            "SELECT s.account, s.priority, c.origin, r.wire_key, r.method, r.url, r.content_type,
+                r.headers, r.expires_wall, r.checksum, r.body_digest, r.body
+             FROM submission s JOIN request r ON r.seq = s.seq JOIN channel c ON c.id = s.channel
+             WHERE s.seq = ?1",
+        )?
+        .query_row([row.seq], |found| {
+            let checksum: [u8; 32] = found.get("checksum")?;
+            let request = FrozenRequest {
+                id: row.id,
+                account: found.get("account")?,
+                method: found.get("method")?,
+                url: found.get("url")?,
+                origin: found.get("origin")?,
+                effect: row.effect,
+                wire_key: found.get("wire_key")?,
+                profile,
+                content_type: found.get("content_type")?,
+                headers: super::rows::read_headers(found.get_ref("headers")?.as_str()?)?,
+                body: found.get::<_, Option<Vec<u8>>>("body")?.unwrap_or_default(),
+                body_digest: found.get("body_digest")?,
+                fingerprint: Fingerprint::from_bytes(row.fingerprint),
+                priority: found.get("priority")?,
+                expires_at: None,
+            };
+            Ok((checksum, request))
+        })
+        .optional();
+    match read {
+        Ok(Some((checksum, request))) => {
+            let now = request.checksum(&digest(&request.body));
+            Ok((checksum == now).then_some(request))
+        }
+        // The row is gone, or a value no longer has its type: damaged as well.
+        Ok(None)
+        | Err(
+            rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::Utf8Error(..),
+        ) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

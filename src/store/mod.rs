@@ -1,0 +1,236 @@
+//! The durable queue: SQLite, and the only place with SQL.
+//!
+//! The story of a submission here: `accept` inserts it in one transaction with its request; a
+//! *step* of the pump takes over what dead owners left, turns what has expired, makes ready what is
+//! due, and claims (each claim opens an attempt in the same transaction); the next step settles
+//! what has been answered. Every change of a submission goes through [`submissions::change`],
+//! which asks the state function, writes the row, its revision and the change feed.
+//!
+//! After a crash the open attempts are still there, under an owner whose lock can be taken. That
+//! is all that recovery needs.
+
+mod attempts;
+mod changes;
+mod claim;
+mod connection;
+mod file;
+mod intake;
+mod loss;
+mod migrate;
+mod owner;
+mod problem;
+mod profiles;
+mod resolve;
+mod retention;
+mod rows;
+mod settle;
+mod slots;
+mod submissions;
+mod view;
+mod writer;
+
+pub(crate) use claim::{Claim, Step};
+pub(crate) use connection::StoreConfig;
+pub(crate) use file::identity as file_identity;
+pub(crate) use resolve::cancel_outcome;
+pub(crate) use settle::{Finished, KeptAnswer};
+pub(crate) use view::Counts;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rusqlite::Connection;
+
+use crate::clock::{Clock, UptimeMs};
+use crate::error::{OpenError, OutboxError, StorageError};
+use crate::model::id::SubmissionId;
+use crate::model::outcome::{
+    ChangePage, ListFilter, PageRequest, Receipt, Resolution, Snapshot, SnapshotPage,
+};
+use crate::model::request::FrozenRequest;
+use crate::policy::limits::Limits;
+
+use owner::Owner;
+use writer::Writer;
+
+/// What opening found and did.
+#[derive(Debug, Clone, PartialEq, Eq, uniffi::Record)]
+pub struct OpenReport {
+    /// The file was made by this call.
+    pub created: bool,
+    /// Changes that were acknowledged once and are gone, because the file or its log was cut or
+    /// replaced. If it isn't zero, everything unsettled counts as in doubt.
+    pub lost_changes: i64,
+    /// Another open outbox of this process already has the file; the two share it.
+    pub shared: bool,
+}
+
+/// One open database.
+pub(crate) struct Store {
+    writer: Arc<Writer>,
+    reader: Mutex<Connection>,
+    limits: Limits,
+    owner: Owner,
+    report: OpenReport,
+}
+
+impl Store {
+    /// Opens, in this order, before anything is answered: recover, checkpoint, one synced write.
+    pub(crate) fn open(config: &StoreConfig) -> Result<Self, OpenError> {
+        connection::open_store(config)
+    }
+
+    /// Sets what is called after each commit that changed a submission, without a lock held.
+    pub(crate) fn set_after_commit(&self, tell: Box<dyn Fn() + Send + Sync>) {
+        self.writer.set_after_commit(tell);
+    }
+
+    pub(crate) fn report(&self) -> &OpenReport {
+        &self.report
+    }
+
+    /// Stores a request, or meets the one that is there. A repeat costs one read.
+    pub(crate) fn submit(self: &Arc<Self>, request: FrozenRequest) -> Result<Receipt, OutboxError> {
+        if let Some(met) = intake::meet(&self.read(), &request)? {
+            return met;
+        }
+        let most = self.limits.max_queued;
+        self.writer
+            .write(move |tx| intake::accept(tx, &request, most))
+    }
+
+    /// Stores all or none.
+    pub(crate) fn submit_all(
+        self: &Arc<Self>,
+        requests: Vec<FrozenRequest>,
+    ) -> Result<Vec<Receipt>, OutboxError> {
+        let most = self.limits.max_queued;
+        self.writer.write(move |tx| {
+            requests
+                .iter()
+                .map(|request| intake::accept(tx, request, most))
+                .collect()
+        })
+    }
+
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        slot: &str,
+        fresh: SubmissionId,
+    ) -> Result<SubmissionId, OutboxError> {
+        if let Some(id) = slots::current(&self.read(), slot)? {
+            return Ok(id);
+        }
+        let slot = slot.to_owned();
+        self.writer.write(move |tx| slots::begin(tx, &slot, fresh))
+    }
+
+    pub(crate) fn discard(self: &Arc<Self>, slot: &str) -> Result<(), OutboxError> {
+        let slot = slot.to_owned();
+        self.writer.write(move |tx| slots::discard(tx, &slot))
+    }
+
+    pub(crate) fn snapshot(&self, id: SubmissionId) -> Result<Option<Snapshot>, OutboxError> {
+        Ok(view::snapshot(&self.read(), id)?)
+    }
+
+    pub(crate) fn list(
+        &self,
+        filter: ListFilter,
+        page: PageRequest,
+    ) -> Result<SnapshotPage, OutboxError> {
+        Ok(view::list(&self.read(), filter, page)?)
+    }
+
+    pub(crate) fn changes(&self, after: i64, limit: u32) -> Result<ChangePage, OutboxError> {
+        Ok(changes::page(&self.read(), after, limit)?)
+    }
+
+    pub(crate) fn counts(&self) -> Result<Counts, OutboxError> {
+        Ok(view::counts(&self.read())?)
+    }
+
+    /// A number that differs once another connection has changed the database.
+    pub(crate) fn data_version(&self) -> Result<i64, OutboxError> {
+        Ok(self
+            .read()
+            .query_row("PRAGMA data_version", [], |row| row.get(0))?)
+    }
+
+    pub(crate) fn cancel(self: &Arc<Self>, id: SubmissionId) -> Result<Snapshot, OutboxError> {
+        self.writer.write(move |tx| resolve::cancel(tx, id))
+    }
+
+    pub(crate) fn resolve(
+        self: &Arc<Self>,
+        id: SubmissionId,
+        revision: i64,
+        resolution: Resolution,
+    ) -> Result<Snapshot, OutboxError> {
+        let limits = self.limits.clone();
+        self.writer
+            .write(move |tx| resolve::resolve(tx, id, revision, &resolution, &limits))
+    }
+
+    pub(crate) fn wake(self: &Arc<Self>, id: SubmissionId) -> Result<Snapshot, OutboxError> {
+        self.writer.write(move |tx| resolve::wake(tx, id))
+    }
+
+    /// Settles what was answered and claims what is due, in one transaction.
+    pub(crate) fn step(self: &Arc<Self>, step: Step) -> Result<claim::Stepped, OutboxError> {
+        let store = Arc::clone(self);
+        let taken_over = Arc::new(Mutex::new(Vec::new()));
+        let dead = Arc::clone(&taken_over);
+        let stepped = self.writer.write(move |tx| {
+            let mut dead = dead.lock().unwrap_or_else(PoisonError::into_inner);
+            claim::step(tx, &store.owner, &store.limits, &step, &mut dead)
+        });
+        if stepped.is_ok() {
+            let mut taken_over = taken_over.lock().unwrap_or_else(PoisonError::into_inner);
+            for file in taken_over.drain(..) {
+                file.remove();
+            }
+        }
+        stepped
+    }
+
+    /// Renews the lease on all that this outbox has in flight.
+    pub(crate) fn renew(self: &Arc<Self>) -> Result<UptimeMs, OutboxError> {
+        let store = Arc::clone(self);
+        self.writer
+            .write(move |tx| owner::renew(tx, &store.owner, store.limits.lease))
+    }
+
+    /// One bounded step of retention. True if there may be more to do.
+    pub(crate) fn retain(self: &Arc<Self>) -> Result<bool, OutboxError> {
+        let limits = self.limits.clone();
+        self.writer.write(move |tx| retention::step(tx, &limits))
+    }
+
+    /// Closes both connections and gives up the owner's lock. Waits for a transaction under way.
+    pub(crate) fn close(self: &Arc<Self>) {
+        self.writer.close(&self.owner);
+        let placeholder = Connection::open_in_memory();
+        if let Ok(placeholder) = placeholder {
+            let connection = std::mem::replace(&mut *self.read(), placeholder);
+            // A failing close leaves nothing to do: the file descriptors go with the process.
+            drop(connection.close());
+        }
+    }
+
+    fn read(&self) -> MutexGuard<'_, Connection> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl From<rusqlite::Error> for OutboxError {
+    fn from(error: rusqlite::Error) -> Self {
+        StorageError::from(error).into()
+    }
+}
+
+/// The clocks and numbers that a transaction needs.
+pub(crate) struct Context {
+    pub(crate) clock: Arc<dyn Clock>,
+    /// This boot, by the database's number for it.
+    pub(crate) boot: i64,
+}

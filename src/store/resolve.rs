@@ -1,0 +1,164 @@
+//! Decisions: cancel, resolve, wake.
+
+use std::time::Duration;
+
+use rusqlite::named_params;
+
+use super::attempts;
+use super::claim::quiet_time;
+use super::profiles;
+use super::settle::choose_result;
+use super::submissions::{self, Due, Row, ask, by_id, change, floor_left};
+use super::view::{self, answer_checksum};
+use super::writer::Tx;
+use crate::error::OutboxError;
+use crate::model::id::SubmissionId;
+use crate::model::outcome::{CancelOutcome, Resolution, Snapshot};
+use crate::model::state::{Decision, Event, HoldReason, SubmissionState};
+use crate::policy::age::{key_lifetime, lifetime_over};
+use crate::policy::limits::Limits;
+
+/// Cancels, or asks for it while an attempt is open.
+pub(super) fn cancel(tx: &Tx<'_>, id: SubmissionId) -> Result<Snapshot, OutboxError> {
+    let Some(mut row) = by_id(tx.connection, id)? else {
+        return view::snapshot(tx.connection, id)?.ok_or(OutboxError::UnknownId { id });
+    };
+    if !row.state.is_final() {
+        let transition = ask(tx, &row, Event::Cancel)?;
+        let changes = transition.next.visible != row.state
+            || transition.next.cancel_requested != row.cancel_requested;
+        if changes {
+            change(tx, &mut row, &transition, Due::Unchanged)?;
+        }
+    }
+    Ok(view::whole(tx.connection, id)?)
+}
+
+/// What a cancelled submission's snapshot says, in a word. `was_final` before the call.
+pub(crate) fn cancel_outcome(snapshot: Snapshot, was_final: bool) -> CancelOutcome {
+    match snapshot.state {
+        SubmissionState::Cancelled if !was_final => CancelOutcome::Cancelled,
+        state if state.is_final() => CancelOutcome::AlreadyFinal { snapshot },
+        _ => CancelOutcome::MayHaveHappened { snapshot },
+    }
+}
+
+/// Carries out a decision about a held submission, if nothing has changed since the revision that
+/// it is about.
+pub(super) fn resolve(
+    tx: &Tx<'_>,
+    id: SubmissionId,
+    revision: i64,
+    resolution: &Resolution,
+    limits: &Limits,
+) -> Result<Snapshot, OutboxError> {
+    let Some(mut row) = by_id(tx.connection, id)? else {
+        return match view::snapshot(tx.connection, id)? {
+            Some(current) => Err(OutboxError::NotHeld { current }),
+            None => Err(OutboxError::UnknownId { id }),
+        };
+    };
+    let current = view::whole(tx.connection, id)?;
+    if row.revision != revision {
+        return Err(OutboxError::Stale { current });
+    }
+    if !matches!(row.state, SubmissionState::Held { .. }) {
+        return Err(OutboxError::NotHeld { current });
+    }
+    match resolution {
+        Resolution::RetrySameKey {
+            accept_second_effect,
+        } => retry(tx, &mut row, *accept_second_effect, current, limits)?,
+        Resolution::ItHappened { result } => happened(tx, &mut row, result.as_deref())?,
+        Resolution::GiveUp => {
+            let transition = ask(tx, &row, Event::Decided(Decision::GiveUp))?;
+            change(tx, &mut row, &transition, Due::Unchanged)?;
+        }
+    }
+    Ok(view::whole(tx.connection, id)?)
+}
+
+fn retry(
+    tx: &Tx<'_>,
+    row: &mut Row,
+    accept_second_effect: bool,
+    current: Snapshot,
+    limits: &Limits,
+) -> Result<(), OutboxError> {
+    let damaged = SubmissionState::Held {
+        reason: HoldReason::Damaged,
+    };
+    if row.state == damaged {
+        return Err(OutboxError::CannotRetry { current });
+    }
+    let reading = attempts::reading(tx)?;
+    let profile = profiles::read(tx.connection, row.profile)?;
+    let lifetime = key_lifetime(row.effect, &profile, limits.horizon);
+    let earliest = attempts::earliest_in_doubt(tx, row, &reading)?;
+    let over = lifetime_over(earliest.as_ref(), &reading, lifetime);
+    if over && !accept_second_effect {
+        return Err(OutboxError::NeedsConsent { current });
+    }
+    let transition = ask(tx, row, Event::Decided(Decision::Retry))?;
+    row.failures = 0;
+    row.answered = 0;
+    row.answered_for = Duration::ZERO;
+    row.busy = 0;
+    row.busy_for = Duration::ZERO;
+    if over {
+        row.consent = true;
+        row.epoch += 1;
+    }
+    // A decision doesn't shorten the quiet time: the server may still be working.
+    let quiet = quiet_time(tx, row, limits)?;
+    let floor = floor_left(tx, row, quiet);
+    let due = Due::In {
+        delay: floor,
+        floor,
+    };
+    change(tx, row, &transition, due)
+}
+
+fn happened(tx: &Tx<'_>, row: &mut Row, result: Option<&str>) -> Result<(), OutboxError> {
+    let transition = ask(tx, row, Event::Decided(Decision::Happened))?;
+    if let Some(result) = result {
+        let body = Some(result.as_bytes());
+        // Attempts are numbered from one, so that a decision's result never meets theirs.
+        tx.connection
+            .prepare_cached(
+                "INSERT INTO answer (attempt, submission, headers, missing, checksum, body)
+                 VALUES (:attempt, :submission, '[]', 0, :checksum, :body)",
+            )?
+            .execute(named_params! {
+                ":attempt": -row.seq,
+                ":submission": row.seq,
+                ":checksum": answer_checksum(None, None, &[], body),
+                ":body": body,
+            })?;
+    }
+    choose_result(tx, row)?;
+    change(tx, row, &transition, Due::Unchanged)
+}
+
+/// Ends a backoff early, never a server's wait or a quiet time.
+pub(super) fn wake(tx: &Tx<'_>, id: SubmissionId) -> Result<Snapshot, OutboxError> {
+    let Some(row) = by_id(tx.connection, id)? else {
+        return view::snapshot(tx.connection, id)?.ok_or(OutboxError::UnknownId { id });
+    };
+    tx.connection
+        .prepare_cached(
+            "UPDATE submission SET
+                due_wall = due_wall - (due_uptime - max(coalesce(floor_uptime, :now), :now)),
+                due_uptime = max(coalesce(floor_uptime, :now), :now)
+             WHERE seq = :seq AND boot = :boot AND due_uptime > max(coalesce(floor_uptime, :now), :now)",
+        )?
+        .execute(named_params! {
+            ":now": tx.now.uptime.0,
+            ":boot": tx.boot,
+            ":seq": row.seq,
+        })?;
+    if row.state == SubmissionState::Pending {
+        submissions::feed(tx, &row)?;
+    }
+    Ok(view::whole(tx.connection, id)?)
+}

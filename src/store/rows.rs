@@ -1,0 +1,127 @@
+//! How values are spelled in the database. Persisted: a spelling never changes.
+
+use rusqlite::types::Type;
+
+use crate::model::id::SubmissionId;
+use crate::model::state::{AttemptMark, HoldReason, RejectReason, SubmissionState};
+use crate::model::submission::{Effect, Header};
+
+const HOLDS: [(HoldReason, &str); 8] = [
+    (HoldReason::OutcomeUnknown, "outcome_unknown"),
+    (HoldReason::Conflict, "conflict"),
+    (HoldReason::CancelRequested, "cancel_requested"),
+    (HoldReason::ExpiredInDoubt, "expired_in_doubt"),
+    (HoldReason::Restored, "restored"),
+    (HoldReason::Damaged, "damaged"),
+    (HoldReason::ParentResultMissing, "parent_result_missing"),
+    (HoldReason::KeyUsedElsewhere, "key_used_elsewhere"),
+];
+
+const REJECTS: [(RejectReason, &str); 8] = [
+    (RejectReason::Configuration, "configuration"),
+    (RejectReason::Unauthorized, "unauthorized"),
+    (RejectReason::Refused, "refused"),
+    (RejectReason::Invalid, "invalid"),
+    (RejectReason::KeyReused, "key_reused"),
+    (RejectReason::GaveUp, "gave_up"),
+    (RejectReason::BodyMissing, "body_missing"),
+    (RejectReason::Dependency, "dependency"),
+];
+
+const EFFECTS: [(Effect, &str); 4] = [
+    (Effect::None, "none"),
+    (Effect::Overwrite, "overwrite"),
+    (Effect::Keyed, "keyed"),
+    (Effect::Unkeyed, "unkeyed"),
+];
+
+const MARKS: [(AttemptMark, &str); 4] = [
+    (AttemptMark::Open, "open"),
+    (AttemptMark::Unknown, "unknown"),
+    (AttemptMark::NotApplied, "not_applied"),
+    (AttemptMark::Applied, "applied"),
+];
+
+fn spell<T: PartialEq, const N: usize>(table: &[(T, &'static str); N], value: &T) -> &'static str {
+    table
+        .iter()
+        .find(|(known, _)| known == value)
+        .map_or("", |(_, text)| text)
+}
+
+fn read<T: Copy, const N: usize>(table: &[(T, &str); N], text: &str) -> rusqlite::Result<T> {
+    table
+        .iter()
+        .find(|(_, known)| *known == text)
+        .map(|(value, _)| *value)
+        .ok_or_else(unreadable)
+}
+
+/// A value that no version of this library has written.
+pub(super) fn unreadable() -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, "not a known spelling".into())
+}
+
+/// State and reason, in two columns.
+pub(super) fn spell_state(state: &SubmissionState) -> (&'static str, Option<String>) {
+    match state {
+        SubmissionState::Pending => ("pending", None),
+        SubmissionState::InFlight => ("in_flight", None),
+        SubmissionState::Held { reason } => ("held", Some(spell(&HOLDS, reason).to_owned())),
+        SubmissionState::Succeeded => ("succeeded", None),
+        SubmissionState::Rejected { reason } => {
+            ("rejected", Some(spell(&REJECTS, reason).to_owned()))
+        }
+        SubmissionState::Cancelled => ("cancelled", None),
+        SubmissionState::Expired => ("expired", None),
+        SubmissionState::Superseded { by } => ("superseded", Some(by.to_string())),
+        SubmissionState::Abandoned => ("abandoned", None),
+    }
+}
+
+pub(super) fn read_state(state: &str, reason: Option<&str>) -> rusqlite::Result<SubmissionState> {
+    let reason = reason.unwrap_or_default();
+    Ok(match state {
+        "pending" => SubmissionState::Pending,
+        "in_flight" => SubmissionState::InFlight,
+        "held" => SubmissionState::Held {
+            reason: read(&HOLDS, reason)?,
+        },
+        "succeeded" => SubmissionState::Succeeded,
+        "rejected" => SubmissionState::Rejected {
+            reason: read(&REJECTS, reason)?,
+        },
+        "cancelled" => SubmissionState::Cancelled,
+        "expired" => SubmissionState::Expired,
+        "superseded" => SubmissionState::Superseded {
+            by: SubmissionId::parse(reason).map_err(|_| unreadable())?,
+        },
+        "abandoned" => SubmissionState::Abandoned,
+        _ => return Err(unreadable()),
+    })
+}
+
+pub(super) fn spell_effect(effect: Effect) -> &'static str {
+    spell(&EFFECTS, &effect)
+}
+
+pub(super) fn read_effect(text: &str) -> rusqlite::Result<Effect> {
+    read(&EFFECTS, text)
+}
+
+pub(super) fn spell_mark(mark: AttemptMark) -> &'static str {
+    spell(&MARKS, &mark)
+}
+
+pub(super) fn spell_headers(headers: &[Header]) -> String {
+    serde_json::to_string(headers).unwrap_or_else(|_| "[]".to_owned())
+}
+
+pub(super) fn read_headers(text: &str) -> rusqlite::Result<Vec<Header>> {
+    serde_json::from_str(text).map_err(|_| unreadable())
+}
+
+/// An ID from a BLOB column.
+pub(super) fn read_id(bytes: [u8; 16]) -> SubmissionId {
+    SubmissionId::from_bytes(bytes)
+}

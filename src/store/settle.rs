@@ -1,0 +1,267 @@
+//! Settling: what an exchange meant is written to its attempt and its submission.
+//!
+//! Guarded by the fence: only the attempt that has the submission in flight moves it. An answer to
+//! an earlier attempt is late; it is recorded on that attempt and may prove something.
+
+use std::time::Duration;
+
+use rusqlite::named_params;
+
+use super::attempts::{self, End};
+use super::rows::spell_headers;
+use super::submissions::{self, Due, Row, ask, change, note_problem, set_floor};
+use super::view::answer_checksum;
+use super::writer::Tx;
+use crate::clock::WallMs;
+use crate::error::OutboxError;
+use crate::model::state::{AttemptMark, Ending, Event, Evidence, Proof, SubmissionState, Then};
+use crate::model::submission::Header;
+use crate::policy::classify::{Counts, Judgement, Settles};
+
+/// An exchange that has ended, judged.
+#[derive(Clone)]
+pub(crate) struct Finished {
+    /// The submission's row.
+    pub(crate) submission: i64,
+    /// The attempt.
+    pub(crate) attempt: i64,
+    /// What it meant.
+    pub(crate) judgement: Judgement,
+    /// How long to wait before the next attempt, if there is one.
+    pub(crate) delay: Duration,
+    /// The part of it that can't be shortened.
+    pub(crate) floor: Duration,
+    /// How it ended, in words without secrets.
+    pub(crate) problem: Option<String>,
+    /// The answer, where there was one.
+    pub(crate) answer: Option<KeptAnswer>,
+    /// The server's clock, where the answer told it.
+    pub(crate) server_time: Option<WallMs>,
+}
+
+/// An answer, as it is kept.
+#[derive(Clone)]
+pub(crate) struct KeptAnswer {
+    pub(crate) status: u16,
+    pub(crate) content_type: Option<String>,
+    pub(crate) headers: Vec<Header>,
+    /// `None` if it didn't arrive whole.
+    pub(crate) body: Option<Vec<u8>>,
+}
+
+/// Writes what an exchange meant. Returns the submission's state after it, if it is still there.
+pub(super) fn settle(
+    tx: &Tx<'_>,
+    finished: &Finished,
+) -> Result<Option<SubmissionState>, OutboxError> {
+    if let Some(server_time) = finished.server_time {
+        attempts::note_server_time(tx, server_time)?;
+    }
+    let Some(mark) = attempts::mark(tx.connection, finished.attempt)? else {
+        // Retention has dropped the submission; its tombstone says how it ended.
+        return Ok(None);
+    };
+    let mut row = submissions::by_seq(tx.connection, finished.submission)?;
+    match mark {
+        AttemptMark::Open if row.fence == Some(finished.attempt) => {
+            on_time(tx, &mut row, finished)?;
+        }
+        AttemptMark::Open | AttemptMark::Unknown => late(tx, &mut row, finished)?,
+        // The same answer twice: a host's transport may report one again.
+        AttemptMark::NotApplied | AttemptMark::Applied => {}
+    }
+    Ok(Some(row.state))
+}
+
+fn on_time(tx: &Tx<'_>, row: &mut Row, finished: &Finished) -> Result<(), OutboxError> {
+    let judgement = &finished.judgement;
+    let closes_earlier = match judgement.settles {
+        Settles::Nothing => 0,
+        Settles::SinceConsent => attempts::unknown_of_epoch(tx.connection, row, finished.attempt)?,
+    };
+    let transition = ask(
+        tx,
+        row,
+        Event::AttemptEnded(Ending {
+            proves: judgement.proves,
+            closes_earlier,
+            then: judgement.then,
+        }),
+    )?;
+    end_attempt(tx, finished)?;
+    if closes_earlier > 0 {
+        attempts::close_unknown_of_epoch(tx, row, finished.attempt)?;
+    }
+    count(row, finished);
+    row.owner = None;
+    row.fence = None;
+    if let Some(problem) = &finished.problem {
+        note_problem(tx, row, problem)?;
+    }
+    keep_result(tx, row, finished, &transition.next.visible)?;
+    if matches!(transition.next.visible, SubmissionState::Held { .. }) {
+        set_floor(tx, row, finished.floor)?;
+    }
+    let due = Due::In {
+        delay: finished.delay,
+        floor: finished.floor,
+    };
+    change(tx, row, &transition, due)
+}
+
+fn end_attempt(tx: &Tx<'_>, finished: &Finished) -> rusqlite::Result<()> {
+    attempts::end(
+        tx,
+        finished.attempt,
+        &End {
+            mark: finished.judgement.proves.mark(),
+            ended: true,
+            status: finished.answer.as_ref().map(|answer| answer.status),
+            problem: finished.problem.as_deref(),
+        },
+    )
+}
+
+/// The budgets, which count answers, and the backoff, which counts failures in a row.
+fn count(row: &mut Row, finished: &Finished) {
+    row.failures = row.failures.saturating_add(1);
+    match finished.judgement.counts {
+        Counts::Answered => {
+            row.answered = row.answered.saturating_add(1);
+            row.answered_for = row.answered_for.saturating_add(finished.delay);
+            row.busy = 0;
+            row.busy_for = Duration::ZERO;
+        }
+        Counts::Busy => {
+            row.busy = row.busy.saturating_add(1);
+            row.busy_for = row.busy_for.saturating_add(finished.delay);
+        }
+        Counts::Transport => {}
+    }
+}
+
+/// Keeps the answer if it is, or may become, the result: that of an applied attempt, and the
+/// refusal that a submission ends with.
+fn keep_result(
+    tx: &Tx<'_>,
+    row: &Row,
+    finished: &Finished,
+    to: &SubmissionState,
+) -> rusqlite::Result<()> {
+    let applied = finished.judgement.proves == Proof::Applied;
+    let refused = matches!(to, SubmissionState::Rejected { .. })
+        && matches!(finished.judgement.then, Then::Refuse(_));
+    if (applied || refused)
+        && let Some(answer) = &finished.answer
+    {
+        keep_answer(
+            tx,
+            row,
+            finished.attempt,
+            answer,
+            finished.judgement.keeps_result,
+        )?;
+    }
+    if to.is_final() {
+        choose_result(tx, row)?;
+    }
+    Ok(())
+}
+
+fn keep_answer(
+    tx: &Tx<'_>,
+    row: &Row,
+    attempt: i64,
+    answer: &KeptAnswer,
+    whole: bool,
+) -> rusqlite::Result<()> {
+    let body = answer.body.as_deref().filter(|_| whole);
+    let content_type = answer.content_type.as_deref();
+    tx.connection
+        .prepare_cached(
+            "INSERT INTO answer (attempt, submission, status, content_type, headers, missing,
+                checksum, body)
+             VALUES (:attempt, :submission, :status, :content_type, :headers, :missing,
+                :checksum, :body)
+             ON CONFLICT (attempt) DO NOTHING",
+        )?
+        .execute(named_params! {
+            ":attempt": attempt,
+            ":submission": row.seq,
+            ":status": answer.status,
+            ":content_type": content_type,
+            ":headers": spell_headers(&answer.headers),
+            ":missing": body.is_none(),
+            ":checksum": answer_checksum(Some(answer.status), content_type, &answer.headers, body),
+            ":body": body,
+        })?;
+    Ok(())
+}
+
+/// Makes the best kept answer the result, in the transaction that settles: one with a body before
+/// one without, the first before later ones.
+pub(super) fn choose_result(tx: &Tx<'_>, row: &Row) -> rusqlite::Result<()> {
+    tx.connection
+        .prepare_cached(
+            "UPDATE submission SET result = (SELECT attempt FROM answer WHERE submission = ?1
+                ORDER BY missing, attempt LIMIT 1)
+             WHERE seq = ?1 AND result IS NULL",
+        )?
+        .execute([row.seq])?;
+    Ok(())
+}
+
+/// An answer to an attempt that is no longer the one in flight.
+fn late(tx: &Tx<'_>, row: &mut Row, finished: &Finished) -> Result<(), OutboxError> {
+    let evidence = match finished.judgement.proves {
+        Proof::Applied => Evidence::Applied,
+        Proof::NotApplied => Evidence::NotApplied(match finished.judgement {
+            Judgement {
+                settles: Settles::SinceConsent,
+                then: Then::Refuse(reason),
+                ..
+            } => Some(reason),
+            _ => None,
+        }),
+        Proof::Unknown => {
+            // Nothing is proven; but the attempt has ended now, which probes ask for.
+            return Ok(end_attempt(tx, finished)?);
+        }
+    };
+    let transition = ask(tx, row, Event::LateProof(evidence))?;
+    end_attempt(tx, finished)?;
+    if transition.late {
+        return note_late_evidence(tx, row, finished);
+    }
+    if finished.judgement.proves == Proof::Applied
+        && let Some(answer) = &finished.answer
+    {
+        keep_answer(
+            tx,
+            row,
+            finished.attempt,
+            answer,
+            finished.judgement.keeps_result,
+        )?;
+    }
+    if transition.next.visible.is_final() {
+        choose_result(tx, row)?;
+    }
+    let reopened = transition.next.visible == SubmissionState::Pending
+        && row.state != SubmissionState::Pending;
+    let due = if reopened { Due::Now } else { Due::Unchanged };
+    change(tx, row, &transition, due)
+}
+
+/// The end never changes; what came after it is shown beside it.
+fn note_late_evidence(tx: &Tx<'_>, row: &mut Row, finished: &Finished) -> Result<(), OutboxError> {
+    let evidence = match finished.judgement.proves {
+        Proof::Applied => "an attempt took effect, as a later answer shows",
+        Proof::NotApplied | Proof::Unknown => "an attempt had no effect, as a later answer shows",
+    };
+    row.revision += 1;
+    tx.connection
+        .prepare_cached("UPDATE submission SET late_evidence = ?2, revision = ?3 WHERE seq = ?1")?
+        .execute((row.seq, evidence, row.revision))?;
+    submissions::feed(tx, row)
+}

@@ -1,0 +1,263 @@
+//! The one place that changes a submission: it asks the state function, then writes the row, its
+//! revision, the queue's counters and the change feed.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, named_params};
+
+use super::attempts;
+use super::rows::{read_effect, read_id, read_state, spell_state};
+use super::writer::Tx;
+use crate::clock::{UptimeMs, from_millis, whole_millis};
+use crate::error::OutboxError;
+use crate::model::id::SubmissionId;
+use crate::model::state::{Event, State, SubmissionState, Transition};
+use crate::model::submission::Effect;
+use crate::model::transition::next;
+
+/// The hot part of a submission.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    pub(super) seq: i64,
+    pub(super) id: SubmissionId,
+    pub(super) fingerprint: [u8; 33],
+    pub(super) profile: i64,
+    pub(super) effect: Effect,
+    pub(super) state: SubmissionState,
+    pub(super) revision: i64,
+    pub(super) cancel_requested: bool,
+    pub(super) boot: Option<i64>,
+    pub(super) floor: Option<UptimeMs>,
+    pub(super) attempts: u32,
+    pub(super) failures: u32,
+    pub(super) answered: u32,
+    pub(super) answered_for: Duration,
+    pub(super) busy: u32,
+    pub(super) busy_for: Duration,
+    pub(super) consent: bool,
+    pub(super) epoch: i64,
+    pub(super) owner: Option<i64>,
+    pub(super) fence: Option<i64>,
+}
+
+const COLUMNS: &str = "seq, id, fingerprint, profile, effect, state, reason, revision,
+    cancel_requested, boot, floor_uptime, attempts, failures, answered, answered_for, busy,
+    busy_for, consent, epoch, owner, fence";
+
+fn read_row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
+    Ok(Row {
+        seq: row.get("seq")?,
+        id: read_id(row.get("id")?),
+        fingerprint: row.get("fingerprint")?,
+        profile: row.get("profile")?,
+        effect: read_effect(row.get_ref("effect")?.as_str()?)?,
+        state: read_state(
+            row.get_ref("state")?.as_str()?,
+            row.get_ref("reason")?.as_str_or_null()?,
+        )?,
+        revision: row.get("revision")?,
+        cancel_requested: row.get("cancel_requested")?,
+        boot: row.get("boot")?,
+        floor: row.get::<_, Option<i64>>("floor_uptime")?.map(UptimeMs),
+        attempts: row.get("attempts")?,
+        failures: row.get("failures")?,
+        answered: row.get("answered")?,
+        answered_for: from_millis(row.get("answered_for")?),
+        busy: row.get("busy")?,
+        busy_for: from_millis(row.get("busy_for")?),
+        consent: row.get("consent")?,
+        epoch: row.get("epoch")?,
+        owner: row.get("owner")?,
+        fence: row.get("fence")?,
+    })
+}
+
+pub(super) fn by_seq(connection: &Connection, seq: i64) -> rusqlite::Result<Row> {
+    connection
+        .prepare_cached(&format!("SELECT {COLUMNS} FROM submission WHERE seq = ?1"))?
+        .query_row([seq], read_row)
+}
+
+pub(super) fn by_id(connection: &Connection, id: SubmissionId) -> rusqlite::Result<Option<Row>> {
+    connection
+        .prepare_cached(&format!("SELECT {COLUMNS} FROM submission WHERE id = ?1"))?
+        .query_row([id.as_bytes()], read_row)
+        .optional()
+}
+
+/// All that the state function looks at.
+pub(super) fn state_of(connection: &Connection, row: &Row) -> rusqlite::Result<State> {
+    Ok(State {
+        visible: row.state,
+        doubt: attempts::doubt(connection, row.seq)?,
+        cancel_requested: row.cancel_requested,
+    })
+}
+
+/// When a pending submission is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    /// At once.
+    Now,
+    /// After this long; `floor` of it can't be shortened by `wake`.
+    In { delay: Duration, floor: Duration },
+    /// As it was.
+    Unchanged,
+}
+
+/// Asks the state function what an event does. The attempts' marks are the caller's to write,
+/// before [`change`].
+pub(super) fn ask(tx: &Tx<'_>, row: &Row, event: Event) -> Result<Transition, OutboxError> {
+    let state = state_of(tx.connection, row)?;
+    Ok(next(&state, event)?)
+}
+
+/// Carries a transition out: everything but the attempts' marks.
+pub(super) fn change(
+    tx: &Tx<'_>,
+    row: &mut Row,
+    transition: &Transition,
+    due: Due,
+) -> Result<(), OutboxError> {
+    let to = transition.next;
+    debug_assert_eq!(
+        attempts::doubt(tx.connection, row.seq)?,
+        to.doubt,
+        "the attempts' marks must be written first, as the transition says"
+    );
+    let ends = to.visible.is_final() && !row.state.is_final();
+    let pending = to.visible == SubmissionState::Pending;
+    let (state, reason) = spell_state(&to.visible);
+    row.revision += 1;
+    tx.connection
+        .prepare_cached(
+            "UPDATE submission SET state = :state, reason = :reason, revision = :revision,
+                cancel_requested = :cancel, failures = :failures, answered = :answered,
+                answered_for = :answered_for, busy = :busy, busy_for = :busy_for,
+                attempts = :attempts, consent = :consent, epoch = :epoch,
+                owner = :owner, fence = :fence,
+                expires_wall = CASE WHEN :forget_expiry THEN NULL ELSE expires_wall END,
+                settled_wall = CASE WHEN :ends THEN :wall ELSE settled_wall END
+             WHERE seq = :seq",
+        )?
+        .execute(named_params! {
+            ":state": state,
+            ":reason": reason,
+            ":revision": row.revision,
+            ":cancel": to.cancel_requested,
+            ":failures": row.failures,
+            ":answered": row.answered,
+            ":answered_for": whole_millis(row.answered_for),
+            ":busy": row.busy,
+            ":busy_for": whole_millis(row.busy_for),
+            ":attempts": row.attempts,
+            ":consent": row.consent,
+            ":epoch": row.epoch,
+            ":owner": row.owner,
+            ":fence": row.fence,
+            ":forget_expiry": to.visible.is_final() || transition.fresh_start,
+            ":ends": ends,
+            ":wall": tx.now.wall.0,
+            ":seq": row.seq,
+        })?;
+    row.state = to.visible;
+    row.cancel_requested = to.cancel_requested;
+    set_due(tx, row, if pending { Some(due) } else { None })?;
+    if ends {
+        tx.connection
+            .prepare_cached("UPDATE meta SET unsettled = unsettled - 1")?
+            .execute([])?;
+    }
+    feed(tx, row)
+}
+
+/// Writes when a submission is due; `None` if it isn't pending. The floor outlives a hold, since
+/// it is about what the server may still be doing.
+fn set_due(tx: &Tx<'_>, row: &Row, due: Option<Due>) -> rusqlite::Result<()> {
+    let uptime = tx.now.uptime;
+    match due {
+        Some(Due::Unchanged) => Ok(()),
+        None => {
+            tx.connection
+                .prepare_cached(
+                    "UPDATE submission SET ready = 0, due_uptime = NULL WHERE seq = ?1",
+                )?
+                .execute([row.seq])?;
+            Ok(())
+        }
+        Some(Due::Now) => {
+            tx.connection
+                .prepare_cached(
+                    "UPDATE submission SET ready = 1, due_uptime = NULL WHERE seq = ?1",
+                )?
+                .execute([row.seq])?;
+            Ok(())
+        }
+        Some(Due::In { delay, floor }) => {
+            tx.connection
+                .prepare_cached(
+                    "UPDATE submission SET ready = 0, due_uptime = :due, floor_uptime = :floor,
+                        due_wall = :due_wall, delay = :delay, boot = :boot WHERE seq = :seq",
+                )?
+                .execute(named_params! {
+                    ":due": uptime.plus(delay).0,
+                    ":floor": uptime.plus(floor).0,
+                    ":due_wall": tx.now.wall.plus(delay).0,
+                    ":delay": whole_millis(delay),
+                    ":boot": tx.boot,
+                    ":seq": row.seq,
+                })?;
+            Ok(())
+        }
+    }
+}
+
+/// Remembers a floor for a submission that is held or in flight: what a later decision must wait
+/// for.
+pub(super) fn set_floor(tx: &Tx<'_>, row: &mut Row, floor: Duration) -> rusqlite::Result<()> {
+    let until = tx.now.uptime.plus(floor);
+    row.floor = Some(until);
+    row.boot = Some(tx.boot);
+    tx.connection
+        .prepare_cached("UPDATE submission SET floor_uptime = ?2, boot = ?3 WHERE seq = ?1")?
+        .execute((row.seq, until.0, tx.boot))?;
+    Ok(())
+}
+
+/// What is left of the floor. After a reboot its end can't be known any more, so the whole quiet
+/// time counts again.
+pub(super) fn floor_left(tx: &Tx<'_>, row: &Row, quiet: Duration) -> Duration {
+    match (row.floor, row.boot) {
+        (None, _) => Duration::ZERO,
+        (Some(floor), Some(boot)) if boot == tx.boot => floor.since(tx.now.uptime),
+        (Some(_), _) => quiet,
+    }
+}
+
+/// Adds the present state to the change feed.
+pub(super) fn feed(tx: &Tx<'_>, row: &Row) -> Result<(), OutboxError> {
+    let (state, reason) = spell_state(&row.state);
+    let cursor = tx
+        .connection
+        .prepare_cached(
+            "INSERT INTO change (submission_id, state, reason, revision, at_wall)
+             VALUES (:id, :state, :reason, :revision, :wall)",
+        )?
+        .insert(named_params! {
+            ":id": row.id.as_bytes(),
+            ":state": state,
+            ":reason": reason,
+            ":revision": row.revision,
+            ":wall": tx.now.wall.0,
+        })?;
+    tx.cursor.set(Some(cursor));
+    Ok(())
+}
+
+/// Writes the last problem, in words without secrets.
+pub(super) fn note_problem(tx: &Tx<'_>, row: &Row, problem: &str) -> rusqlite::Result<()> {
+    tx.connection
+        .prepare_cached("UPDATE submission SET problem = ?2 WHERE seq = ?1")?
+        .execute((row.seq, problem))?;
+    Ok(())
+}

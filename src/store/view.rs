@@ -1,0 +1,261 @@
+//! Reading: snapshots, lists, counts.
+
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow};
+
+use super::rows::{read_effect, read_headers, read_id, read_state, unreadable};
+use crate::clock::WallMs;
+use crate::model::fingerprint::PartHash;
+use crate::model::id::SubmissionId;
+use crate::model::outcome::{ListFilter, Outcome, PageRequest, Snapshot, SnapshotPage, WaitingFor};
+use crate::model::state::SubmissionState;
+use crate::model::submission::Header;
+
+/// Entries of one page at most.
+const PAGE_MOST: u32 = 1_000;
+
+const COLUMNS: &str = "s.seq, s.id, s.account, r.method, r.url, s.effect, s.state, s.reason,
+    s.revision, s.ready, s.due_wall, s.accepted_wall, s.attempts, s.problem, s.late_evidence,
+    s.result, s.settled_wall,
+    EXISTS (SELECT 1 FROM attempt a WHERE a.submission = s.seq AND a.mark IN ('open', 'unknown'))
+        AS in_doubt";
+
+fn read_snapshot(row: &SqlRow<'_>) -> rusqlite::Result<Snapshot> {
+    let state = read_state(
+        row.get_ref("state")?.as_str()?,
+        row.get_ref("reason")?.as_str_or_null()?,
+    )?;
+    let accepted = WallMs(row.get("accepted_wall")?);
+    let settled: Option<i64> = row.get("settled_wall")?;
+    let due = if row.get("ready")? {
+        None
+    } else {
+        row.get::<_, Option<i64>>("due_wall")?.map(WallMs)
+    };
+    Ok(Snapshot {
+        id: read_id(row.get("id")?),
+        account: row.get("account")?,
+        method: row.get("method")?,
+        url: row.get("url")?,
+        effect: read_effect(row.get_ref("effect")?.as_str()?)?,
+        state,
+        revision: row.get("revision")?,
+        waiting_for: (state == SubmissionState::Pending).then(|| WaitingFor::Due {
+            at: due.unwrap_or(accepted).to_system_time(),
+        }),
+        attempts: row.get("attempts")?,
+        in_doubt: row.get("in_doubt")?,
+        accepted_at: accepted.to_system_time(),
+        last_problem: row.get("problem")?,
+        outcome: settled.map(|settled| Outcome {
+            status: None,
+            content_type: None,
+            headers: Vec::new(),
+            body: None,
+            result_missing: false,
+            settled_at: WallMs(settled).to_system_time(),
+        }),
+        late_evidence: row.get("late_evidence")?,
+    })
+}
+
+/// A submission of this ID, settled or not, or what its tombstone remembers.
+pub(super) fn snapshot(
+    connection: &Connection,
+    id: SubmissionId,
+) -> rusqlite::Result<Option<Snapshot>> {
+    match living(connection, id)? {
+        Some(snapshot) => Ok(Some(snapshot)),
+        None => Ok(tombstone(connection, id)?.map(|(_, snapshot)| snapshot)),
+    }
+}
+
+/// The snapshot of a submission that is known to be there.
+pub(super) fn whole(connection: &Connection, id: SubmissionId) -> rusqlite::Result<Snapshot> {
+    living(connection, id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)
+}
+
+fn living(connection: &Connection, id: SubmissionId) -> rusqlite::Result<Option<Snapshot>> {
+    let found = connection
+        .prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM submission s JOIN request r ON r.seq = s.seq WHERE s.id = ?1"
+        ))?
+        .query_row([id.as_bytes()], |row| {
+            Ok((read_snapshot(row)?, row.get::<_, Option<i64>>("result")?))
+        })
+        .optional()?;
+    let Some((mut snapshot, result)) = found else {
+        return Ok(None);
+    };
+    if let (Some(outcome), Some(attempt)) = (&mut snapshot.outcome, result) {
+        fill(connection, outcome, attempt)?;
+    }
+    Ok(Some(snapshot))
+}
+
+/// Adds the stored answer, if its bytes are still the ones that were stored.
+fn fill(connection: &Connection, outcome: &mut Outcome, attempt: i64) -> rusqlite::Result<()> {
+    let found = connection
+        .prepare_cached(
+            "SELECT status, content_type, headers, missing, checksum, body FROM answer
+             WHERE attempt = ?1",
+        )?
+        .query_row([attempt], |row| {
+            let status: Option<u16> = row.get(0)?;
+            let content_type: Option<String> = row.get(1)?;
+            let headers = read_headers(row.get_ref(2)?.as_str()?)?;
+            let missing: bool = row.get(3)?;
+            let checksum: [u8; 32] = row.get(4)?;
+            let body: Option<Vec<u8>> = row.get(5)?;
+            let whole = checksum
+                == answer_checksum(status, content_type.as_deref(), &headers, body.as_deref());
+            Ok((status, content_type, headers, missing, body, whole))
+        })
+        .optional()?;
+    let Some((status, content_type, headers, missing, body, whole)) = found else {
+        return Ok(());
+    };
+    outcome.status = status;
+    outcome.result_missing = missing || !whole;
+    if whole {
+        outcome.content_type = content_type;
+        outcome.headers = headers;
+        outcome.body = body;
+    }
+    Ok(())
+}
+
+/// SHA-256 over all that is replayed.
+pub(super) fn answer_checksum(
+    status: Option<u16>,
+    content_type: Option<&str>,
+    headers: &[Header],
+    body: Option<&[u8]>,
+) -> [u8; 32] {
+    let mut hash = PartHash::new();
+    hash.part(&status.unwrap_or(0).to_be_bytes());
+    hash.optional(content_type.map(str::as_bytes));
+    for header in headers {
+        hash.part(header.name.as_bytes());
+        hash.part(header.value.as_bytes());
+    }
+    hash.optional(body);
+    hash.finish()
+}
+
+/// What is left of a submission that retention has dropped.
+pub(super) fn tombstone(
+    connection: &Connection,
+    id: SubmissionId,
+) -> rusqlite::Result<Option<([u8; 33], Snapshot)>> {
+    connection
+        .prepare_cached(
+            "SELECT fingerprint, account, method, effect, state, reason, revision, attempts,
+                status, accepted_wall, settled_wall
+             FROM tombstone WHERE id = ?1",
+        )?
+        .query_row([id.as_bytes()], |row| {
+            let snapshot = Snapshot {
+                id,
+                account: row.get("account")?,
+                method: row.get("method")?,
+                url: String::new(),
+                effect: read_effect(row.get_ref("effect")?.as_str()?)?,
+                state: read_state(
+                    row.get_ref("state")?.as_str()?,
+                    row.get_ref("reason")?.as_str_or_null()?,
+                )?,
+                revision: row.get("revision")?,
+                waiting_for: None,
+                attempts: row.get("attempts")?,
+                in_doubt: false,
+                accepted_at: WallMs(row.get("accepted_wall")?).to_system_time(),
+                last_problem: None,
+                outcome: Some(Outcome {
+                    status: row.get("status")?,
+                    content_type: None,
+                    headers: Vec::new(),
+                    body: None,
+                    result_missing: true,
+                    settled_at: WallMs(row.get("settled_wall")?).to_system_time(),
+                }),
+                late_evidence: None,
+            };
+            Ok((row.get("fingerprint")?, snapshot))
+        })
+        .optional()
+}
+
+/// A page in the order of acceptance, without the answers' bodies.
+pub(super) fn list(
+    connection: &Connection,
+    filter: ListFilter,
+    page: PageRequest,
+) -> rusqlite::Result<SnapshotPage> {
+    let condition = match filter {
+        ListFilter::All => "1",
+        ListFilter::Moving => "s.state IN ('pending', 'in_flight')",
+        ListFilter::Held => "s.state = 'held'",
+        ListFilter::Settled => "s.settled_wall IS NOT NULL",
+    };
+    let limit = page.limit.clamp(1, PAGE_MOST);
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT {COLUMNS}, w.status AS answer_status, w.missing AS answer_missing
+         FROM submission s JOIN request r ON r.seq = s.seq LEFT JOIN answer w ON w.attempt = s.result
+         WHERE s.seq > ?1 AND {condition} ORDER BY s.seq LIMIT ?2"
+    ))?;
+    let mut rows = statement.query((page.after, limit))?;
+    let mut snapshots = Vec::new();
+    let mut last = None;
+    while let Some(row) = rows.next()? {
+        let mut snapshot = read_snapshot(row)?;
+        if let Some(outcome) = &mut snapshot.outcome {
+            outcome.status = row.get("answer_status")?;
+            outcome.result_missing = row
+                .get::<_, Option<bool>>("answer_missing")?
+                .unwrap_or_default();
+        }
+        last = Some(row.get::<_, i64>("seq")?);
+        snapshots.push(snapshot);
+    }
+    let full = snapshots.len() == limit as usize;
+    Ok(SnapshotPage {
+        snapshots,
+        next: last.filter(|_| full),
+    })
+}
+
+/// How many there are of what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Counts {
+    pub(crate) unsettled: i64,
+    pub(crate) held: i64,
+    pub(crate) in_flight: i64,
+    pub(crate) attempts: i64,
+    pub(crate) accepted: i64,
+    pub(crate) last_cursor: i64,
+}
+
+pub(super) fn counts(connection: &Connection) -> rusqlite::Result<Counts> {
+    let counts = connection
+        .prepare_cached(
+            "SELECT unsettled,
+                (SELECT count(*) FROM submission WHERE state = 'held'),
+                (SELECT count(*) FROM submission WHERE owner IS NOT NULL),
+                (SELECT seq FROM sqlite_sequence WHERE name = 'attempt'),
+                accepted,
+                (SELECT seq FROM sqlite_sequence WHERE name = 'change')
+             FROM meta",
+        )?
+        .query_row([], |row| {
+            Ok(Counts {
+                unsettled: row.get(0)?,
+                held: row.get(1)?,
+                in_flight: row.get(2)?,
+                attempts: row.get::<_, Option<i64>>(3)?.unwrap_or(0),
+                accepted: row.get(4)?,
+                last_cursor: row.get::<_, Option<i64>>(5)?.unwrap_or(0),
+            })
+        })
+        .optional()?;
+    counts.ok_or_else(unreadable)
+}

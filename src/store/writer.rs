@@ -1,0 +1,328 @@
+//! The single writer, with leader and follower group commit.
+//!
+//! A caller that finds the writer free becomes the leader and commits on its own thread; a hop to
+//! a writer thread would halve a lone caller's rate. Callers that arrive meanwhile queue up; one of
+//! them is the next leader and takes the others along in one `BEGIN IMMEDIATE … COMMIT`, each in a
+//! savepoint of its own and with its own answer. Nobody is answered before the commit.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use rusqlite::Connection;
+
+use super::Context;
+use super::file::Guards;
+use super::owner::Owner;
+use super::problem::is_indeterminate;
+use crate::clock::Now;
+use crate::error::{OutboxError, StorageError};
+
+/// Commands of one transaction at most, so that another process gets its turn.
+const MOST_AT_ONCE: usize = 256;
+
+/// An open write transaction. The only way to change the database.
+pub(crate) struct Tx<'a> {
+    pub(crate) connection: &'a Connection,
+    /// All clocks, read once for the transaction.
+    pub(crate) now: Now,
+    /// This boot, by the database's number for it.
+    pub(crate) boot: i64,
+    /// The last cursor of the change feed that this transaction has written.
+    pub(crate) cursor: Cell<Option<i64>>,
+}
+
+/// What is told after each commit that changed something: the feed's last cursor.
+type AfterCommit = Box<dyn Fn() + Send + Sync>;
+
+/// A queued command, erased: runs in the transaction, then tells its caller.
+trait Command: Send {
+    fn run(&mut self, tx: &Tx<'_>) -> Ran;
+    /// Answers the caller; `failed` if the transaction as a whole came to nothing.
+    fn answer(&mut self, failed: Option<&StorageError>);
+    /// What the database said to the command, if it failed by that.
+    fn storage_error(&self) -> Option<StorageError>;
+    /// Makes the waiting caller the leader.
+    fn lead(&self);
+}
+
+enum Ran {
+    Keep,
+    RollBack,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Box<dyn Command>>,
+    led: bool,
+    closed: bool,
+}
+
+struct Open {
+    connection: Connection,
+    guards: Guards,
+}
+
+pub(crate) struct Writer {
+    queue: Mutex<Queue>,
+    open: Mutex<Option<Open>>,
+    context: Context,
+    after_commit: Mutex<Option<AfterCommit>>,
+}
+
+/// Where a follower waits for its answer.
+struct Slot<T> {
+    state: Mutex<SlotState<T>>,
+    changed: Condvar,
+}
+
+enum SlotState<T> {
+    Waiting,
+    Lead,
+    Done(Result<T, OutboxError>),
+    Taken,
+}
+
+struct Job<T, F> {
+    work: Option<F>,
+    result: Option<Result<T, OutboxError>>,
+    slot: Arc<Slot<T>>,
+}
+
+impl Writer {
+    pub(super) fn new(connection: Connection, guards: Guards, context: Context) -> Self {
+        Self {
+            queue: Mutex::default(),
+            open: Mutex::new(Some(Open { connection, guards })),
+            context,
+            after_commit: Mutex::new(None),
+        }
+    }
+
+    /// Sets what is called, without any lock held on the database, after each commit that changed
+    /// a submission.
+    pub(crate) fn set_after_commit(&self, tell: AfterCommit) {
+        *lock(&self.after_commit) = Some(tell);
+    }
+
+    /// Runs a command in a transaction and returns once that is durable.
+    pub(crate) fn write<T, F>(&self, work: F) -> Result<T, OutboxError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Tx<'_>) -> Result<T, OutboxError> + Send + 'static,
+    {
+        let slot = Arc::new(Slot {
+            state: Mutex::new(SlotState::Waiting),
+            changed: Condvar::new(),
+        });
+        let job = Job {
+            work: Some(work),
+            result: None,
+            slot: Arc::clone(&slot),
+        };
+        let lead = {
+            let mut queue = lock(&self.queue);
+            if queue.closed {
+                return Err(OutboxError::Closed);
+            }
+            queue.waiting.push_back(Box::new(job));
+            !std::mem::replace(&mut queue.led, true)
+        };
+        if lead {
+            self.lead();
+        }
+        loop {
+            let mut state = lock(&slot.state);
+            loop {
+                match std::mem::replace(&mut *state, SlotState::Taken) {
+                    SlotState::Done(result) => return result,
+                    SlotState::Lead => break,
+                    SlotState::Waiting | SlotState::Taken => {
+                        *state = SlotState::Waiting;
+                        state = slot
+                            .changed
+                            .wait(state)
+                            .unwrap_or_else(PoisonError::into_inner);
+                    }
+                }
+            }
+            *state = SlotState::Waiting;
+            drop(state);
+            self.lead();
+        }
+    }
+
+    /// Takes what is queued through one transaction, then hands the lead on.
+    fn lead(&self) {
+        let mut open = lock(&self.open);
+        let mut batch: Vec<Box<dyn Command>> = {
+            let mut queue = lock(&self.queue);
+            let count = queue.waiting.len().min(MOST_AT_ONCE);
+            queue.waiting.drain(..count).collect()
+        };
+        let changed = match open.as_mut() {
+            Some(open) => self.transact(open, &mut batch),
+            None => {
+                // Closed: a command that never ran answers so by itself.
+                for command in &mut batch {
+                    command.answer(None);
+                }
+                false
+            }
+        };
+        drop(open);
+        {
+            let mut queue = lock(&self.queue);
+            match queue.waiting.front() {
+                Some(next) => next.lead(),
+                None => queue.led = false,
+            }
+        }
+        if changed && let Some(tell) = lock(&self.after_commit).as_ref() {
+            tell();
+        }
+    }
+
+    fn transact(&self, open: &mut Open, batch: &mut [Box<dyn Command>]) -> bool {
+        match self.try_transact(open, batch) {
+            Ok(cursor) => {
+                let moved = open.guards.after_commit(cursor).err();
+                for command in batch {
+                    command.answer(moved.as_ref());
+                }
+                cursor.is_some()
+            }
+            Err(error) => {
+                if !open.connection.is_autocommit() {
+                    // If even this fails, the next BEGIN will say so.
+                    drop(open.connection.execute_batch("ROLLBACK"));
+                }
+                if error == StorageError::Full {
+                    open.guards.give_up_ballast();
+                }
+                for command in batch {
+                    command.answer(Some(&error));
+                }
+                false
+            }
+        }
+    }
+
+    fn try_transact(
+        &self,
+        open: &Open,
+        batch: &mut [Box<dyn Command>],
+    ) -> Result<Option<i64>, StorageError> {
+        let connection = &open.connection;
+        connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        let tx = Tx {
+            connection,
+            now: self.context.clock.now(),
+            boot: self.context.boot,
+            cursor: Cell::new(None),
+        };
+        let alone = batch.len() == 1;
+        for command in batch {
+            let before = tx.cursor.get();
+            if !alone {
+                connection
+                    .prepare_cached("SAVEPOINT command")?
+                    .execute([])?;
+            }
+            let ran = command.run(&tx);
+            if connection.is_autocommit() {
+                // SQLite rolled the whole transaction back: a full disk, an I/O error.
+                return Err(command
+                    .storage_error()
+                    .unwrap_or(StorageError::Indeterminate));
+            }
+            match (ran, alone) {
+                (Ran::Keep, true) => {}
+                (Ran::Keep, false) => {
+                    connection.prepare_cached("RELEASE command")?.execute([])?;
+                }
+                (Ran::RollBack, true) => {
+                    connection.prepare_cached("ROLLBACK")?.execute([])?;
+                    return Ok(None);
+                }
+                (Ran::RollBack, false) => {
+                    tx.cursor.set(before);
+                    connection
+                        .prepare_cached("ROLLBACK TO command")?
+                        .execute([])?;
+                    connection.prepare_cached("RELEASE command")?.execute([])?;
+                }
+            }
+        }
+        match connection.prepare_cached("COMMIT")?.execute([]) {
+            Ok(_) => Ok(tx.cursor.get()),
+            Err(error) if is_indeterminate(&error) => Err(StorageError::Indeterminate),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Refuses further commands, waits for the one under way, and closes the connection.
+    pub(super) fn close(&self, owner: &Owner) {
+        lock(&self.queue).closed = true;
+        if let Some(open) = lock(&self.open).take() {
+            owner.leave(&open.connection);
+            open.connection.flush_prepared_statement_cache();
+            drop(open.connection.close());
+        }
+        *lock(&self.after_commit) = None;
+    }
+}
+
+impl<T, F> Command for Job<T, F>
+where
+    T: Send,
+    F: FnOnce(&Tx<'_>) -> Result<T, OutboxError> + Send,
+{
+    fn run(&mut self, tx: &Tx<'_>) -> Ran {
+        let Some(work) = self.work.take() else {
+            return Ran::RollBack;
+        };
+        let result = catch_unwind(AssertUnwindSafe(|| work(tx))).unwrap_or_else(|_| {
+            Err(StorageError::Internal {
+                detail: "a database command panicked".to_owned(),
+            }
+            .into())
+        });
+        let ran = if result.is_ok() {
+            Ran::Keep
+        } else {
+            Ran::RollBack
+        };
+        self.result = Some(result);
+        ran
+    }
+
+    fn answer(&mut self, failed: Option<&StorageError>) {
+        let result = match (failed, self.result.take()) {
+            // Its own refusal says more than the failure of the transaction.
+            (_, Some(Err(error))) => Err(error),
+            (Some(failed), _) => Err(failed.clone().into()),
+            (None, Some(Ok(value))) => Ok(value),
+            (None, None) => Err(OutboxError::Closed),
+        };
+        *lock(&self.slot.state) = SlotState::Done(result);
+        self.slot.changed.notify_one();
+    }
+
+    fn storage_error(&self) -> Option<StorageError> {
+        match &self.result {
+            Some(Err(OutboxError::Storage { storage })) => Some(storage.clone()),
+            _ => None,
+        }
+    }
+
+    fn lead(&self) {
+        *lock(&self.slot.state) = SlotState::Lead;
+        self.slot.changed.notify_one();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
