@@ -122,3 +122,7 @@ fn max_in_flight_per_key(records: &[RequestRecord]) -> u64 {
     });
     u64::try_from(most.max().unwrap_or(0)).unwrap_or(0)
 }
+
+#[cfg(test)]
+#[path = "summary_tests.rs"]
+mod tests;
