@@ -139,7 +139,7 @@ pub enum OutboxError {
         /// The ID.
         id: SubmissionId,
         /// The submission that has it.
-        existing: Snapshot,
+        existing: Box<Snapshot>,
         /// The names of the parts that differ.
         differs: Vec<String>,
     },
@@ -168,27 +168,27 @@ pub enum OutboxError {
     #[error("the submission has changed since; look at it again before deciding")]
     Stale {
         /// How it stands now.
-        current: Snapshot,
+        current: Box<Snapshot>,
     },
     /// Only a held submission can be decided.
     #[error("the submission isn't held; there is nothing to decide")]
     NotHeld {
         /// How it stands.
-        current: Snapshot,
+        current: Box<Snapshot>,
     },
     /// The server may have forgotten the key, so that a retry could take effect a second time.
     /// Ask the user, then say `accept_second_effect`.
     #[error("the server may have forgotten the key; a retry needs accept_second_effect")]
     NeedsConsent {
         /// How it stands.
-        current: Snapshot,
+        current: Box<Snapshot>,
     },
     /// The stored bytes are damaged and can't be sent again. Only "it happened" and "give up" are
     /// left; for a new attempt submit a new action.
     #[error("the stored bytes are damaged and can't be sent; decide it happened, or give up")]
     CannotRetry {
         /// How it stands.
-        current: Snapshot,
+        current: Box<Snapshot>,
     },
     /// The database said no.
     #[error(transparent)]

@@ -6,6 +6,10 @@ pub mod outcome;
 pub mod request;
 pub mod state;
 pub mod submission;
+#[deny(
+    clippy::wildcard_enum_match_arm,
+    reason = "a new state or event must be decided here before it compiles"
+)]
 pub mod transition;
 
 #[cfg(test)]

@@ -134,7 +134,7 @@ fn receipt(kind: ReceiptKind, snapshot: Snapshot) -> Receipt {
 fn reused(existing: Snapshot, differs: Vec<String>) -> OutboxError {
     OutboxError::KeyReused {
         id: existing.id,
-        existing,
+        existing: Box::new(existing),
         differs,
     }
 }

@@ -54,11 +54,13 @@ pub(super) fn resolve(
 ) -> Result<Snapshot, OutboxError> {
     let Some(mut row) = by_id(tx.connection, id)? else {
         return match view::snapshot(tx.connection, id)? {
-            Some(current) => Err(OutboxError::NotHeld { current }),
+            Some(current) => Err(OutboxError::NotHeld {
+                current: Box::new(current),
+            }),
             None => Err(OutboxError::UnknownId { id }),
         };
     };
-    let current = view::whole(tx.connection, id)?;
+    let current = Box::new(view::whole(tx.connection, id)?);
     if row.revision != revision {
         return Err(OutboxError::Stale { current });
     }
@@ -82,7 +84,7 @@ fn retry(
     tx: &Tx<'_>,
     row: &mut Row,
     accept_second_effect: bool,
-    current: Snapshot,
+    current: Box<Snapshot>,
     limits: &Limits,
 ) -> Result<(), OutboxError> {
     let damaged = SubmissionState::Held {

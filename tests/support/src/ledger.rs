@@ -259,18 +259,6 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes down the requests that are still in flight when the server stops.
-    pub(crate) fn archive_unfinished(&self) {
-        for record in self
-            .lock()
-            .records
-            .iter()
-            .filter(|record| record.in_flight())
-        {
-            self.store.archive(record.clone());
-        }
-    }
-
     fn open_gates(&self) {
         self.gates
             .send_modify(|count| *count = count.wrapping_add(1));

@@ -353,7 +353,7 @@ impl Drop for ReferenceServer {
         if let Some(network) = self.network.take() {
             let _ = network.join();
         }
-        self.shared.ledger.archive_unfinished();
+        // The handlers and connections are gone by now, and their last records are queued.
         self.shared.store.stop();
         if let Some(database) = self.database.take() {
             let _ = database.join();

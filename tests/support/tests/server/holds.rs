@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use submit_once_reference_server::{Behaviour, Matcher};
+use submit_once_reference_server::{Behaviour, Matcher, RequestRecord};
 
 use crate::client::PATIENCE;
 use crate::{client, post, server};
@@ -78,4 +78,19 @@ fn a_reset_ends_held_requests_without_an_effect() {
         (201, Some(1))
     );
     assert_eq!(server.summary().unwrap().effects, 1);
+}
+
+#[test]
+fn work_from_before_a_reset_has_no_effect_after_it() {
+    let server = server();
+    let late = Behaviour::WorkLate(Duration::from_millis(50));
+    server.script(Matcher::Any, vec![late]);
+    let mut client = client(&server);
+    client.send("POST", "/orders", &KEY, "{}");
+    let whole = |records: &[RequestRecord]| records.iter().any(|record| record.body_complete);
+    assert!(server.wait_for(whole, PATIENCE));
+    server.reset().unwrap();
+    // The end of the connection is the end of the late work.
+    assert_eq!(client.receive(), None);
+    assert_eq!(server.summary().unwrap().effects, 0);
 }

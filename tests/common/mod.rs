@@ -1,0 +1,43 @@
+//! What the test binaries share.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+pub mod sim;
+pub mod vfs;
+
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+/// A private folder for one test, with the path of a database in it.
+pub struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub fn folder(&self) -> PathBuf {
+        self.folder.path().to_path_buf()
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.folder.path().join("outbox.sqlite3")
+    }
+
+    pub fn path(&self) -> String {
+        self.database().to_str().unwrap().to_owned()
+    }
+
+    /// A raw connection beside the library, to look, or to break things on purpose.
+    pub fn sql(&self) -> rusqlite::Connection {
+        let connection = rusqlite::Connection::open(self.database()).unwrap();
+        connection
+            .busy_timeout(std::time::Duration::from_secs(5))
+            .unwrap();
+        connection
+    }
+}
