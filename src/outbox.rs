@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::config::{OutboxConfig, Seams};
 use crate::core::{Core, lock};
@@ -278,11 +278,13 @@ impl Outbox {
         }
         if let Some(listener) = listener {
             let core = Arc::clone(&self.core);
+            // From here on nothing is missed, however late the task gets its turn.
+            let changed = core.engine.changed().subscribe();
             self.core
                 .engine
                 .parts()
                 .executor
-                .spawn(Box::pin(listen(core, listener, stop)));
+                .spawn(Box::pin(listen(core, listener, changed, stop)));
         }
         Ok(())
     }
@@ -358,9 +360,13 @@ impl std::fmt::Debug for Outbox {
 }
 
 /// Tells a listener of changes, one call at a time, until it is replaced or the outbox closes.
-async fn listen(core: Arc<Core>, listener: Arc<dyn ChangeListener>, stop: Arc<Notify>) {
+async fn listen(
+    core: Arc<Core>,
+    listener: Arc<dyn ChangeListener>,
+    mut changed: watch::Receiver<u64>,
+    stop: Arc<Notify>,
+) {
     let executor = Arc::clone(&core.engine.parts().executor);
-    let mut changed = core.engine.changed().subscribe();
     let observing = core.observe();
     loop {
         tokio::select! {

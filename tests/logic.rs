@@ -3,5 +3,27 @@
 
 mod common;
 
-#[path = "logic/smoke.rs"]
-mod smoke;
+#[path = "logic/budgets.rs"]
+mod budgets;
+#[path = "logic/convergence.rs"]
+mod convergence;
+#[path = "logic/decisions.rs"]
+mod decisions;
+#[path = "logic/determinism.rs"]
+mod determinism;
+#[path = "logic/doubt.rs"]
+mod doubt;
+#[path = "logic/drains.rs"]
+mod drains;
+#[path = "logic/guards.rs"]
+mod guards;
+#[path = "logic/intents.rs"]
+mod intents;
+#[path = "logic/lifetime.rs"]
+mod lifetime;
+#[path = "logic/observing.rs"]
+mod observing;
+#[path = "logic/replay.rs"]
+mod replay;
+#[path = "logic/retries.rs"]
+mod retries;

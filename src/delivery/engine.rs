@@ -21,7 +21,7 @@ use crate::error::{OutboxError, StorageError};
 use crate::policy::classify::Fault;
 use crate::policy::limits::{Limits, STORE_RETRY_FIRST, STORE_RETRY_MOST};
 use crate::runtime::{Executor, run_blocking};
-use crate::store::{Claim, Finished, Step, Store};
+use crate::store::{Claim, Finished, Step, Store, earliest};
 
 /// What the engine is made of: every seam in one place.
 pub(crate) struct Parts {
@@ -74,7 +74,11 @@ struct Demand {
 }
 
 /// What a turn of the pump found.
+#[derive(Default)]
 struct Turned {
+    /// When something is due.
+    due: Option<Duration>,
+    /// When the pump has to turn again by itself.
     next: Option<Duration>,
     in_flight: usize,
     error: Option<OutboxError>,
@@ -202,14 +206,13 @@ impl Engine {
             let engine = Arc::clone(&self);
             let turned = run_blocking(&self.parts.executor, move || engine.turn()).await;
             let turned = turned.unwrap_or_else(|| Turned {
-                next: None,
-                in_flight: 0,
                 error: Some(
                     StorageError::Internal {
                         detail: "a turn of the pump panicked".to_owned(),
                     }
                     .into(),
                 ),
+                ..Turned::default()
             });
             let next = if turned.error.is_some() {
                 let wait = trouble;
@@ -242,11 +245,7 @@ impl Engine {
         let claims = {
             let demand = lock(&self.demand);
             if demand.suspended || demand.closed {
-                return Turned {
-                    next: None,
-                    in_flight: 0,
-                    error: None,
-                };
+                return Turned::default();
             }
             demand.started || demand.drains.iter().any(|drain| drain.claims_at(now))
         };
@@ -258,7 +257,8 @@ impl Engine {
         };
         let finished = gate.unsettled.clone();
         let stepped = self.parts.store.step(Step { finished, capacity });
-        let (next, error) = match stepped {
+        let mut turned = Turned::default();
+        match stepped {
             Ok(stepped) => {
                 gate.unsettled.clear();
                 {
@@ -276,16 +276,16 @@ impl Engine {
                     self.launch(&mut gate, claim);
                 }
                 self.renew(&mut gate);
-                (stepped.next, None)
+                turned.due = stepped.due;
+                let room = claims && gate.flights.len() < most;
+                let renewal = (!gate.flights.is_empty()).then(|| self.parts.limits.lease / 4);
+                let due = if room { stepped.due } else { None };
+                turned.next = earliest([due, stepped.chores, renewal]);
             }
-            Err(error) => (None, Some(error)),
-        };
-        let renewal = (!gate.flights.is_empty()).then(|| self.parts.limits.lease / 4);
-        Turned {
-            next: [next, renewal].into_iter().flatten().min(),
-            in_flight: gate.flights.len(),
-            error,
+            Err(error) => turned.error = Some(error),
         }
+        turned.in_flight = gate.flights.len();
+        turned
     }
 
     /// Extends the lease while requests live, long before it runs out. Where it can't be, the next
@@ -368,18 +368,19 @@ impl Engine {
         let stopped = demand.suspended || demand.closed;
         let idle = turned.error.is_none()
             && turned.in_flight == 0
-            && turned.next.is_none_or(|next| !next.is_zero());
-        let wake_at = turned.next.map(|next| now.wall.plus(next).to_system_time());
+            && turned.due.is_none_or(|due| !due.is_zero());
+        let wake_at =
+            earliest([turned.due, turned.next]).map(|next| now.wall.plus(next).to_system_time());
         let mut going = Vec::new();
         let mut times: Vec<Duration> = next.into_iter().collect();
         for drain in std::mem::take(&mut demand.drains) {
-            let late = now.uptime >= drain.deadline;
-            let over = late || (!drain.claims_at(now.uptime) && turned.in_flight == 0);
+            let over = now.uptime >= drain.deadline
+                || (!drain.claims_at(now.uptime) && turned.in_flight == 0);
             if stopped {
                 drain.finish(DrainStop::Suspended, turned.in_flight, None);
             } else if let Some(error) = &turned.error {
                 drain.fail(error.clone());
-            } else if idle && !late {
+            } else if idle {
                 drain.finish(DrainStop::NothingDue, 0, wake_at);
             } else if over {
                 drain.finish(DrainStop::BudgetEnded, turned.in_flight, wake_at);

@@ -35,8 +35,10 @@ pub(crate) struct Stepped {
     pub(crate) claims: Vec<Claim>,
     /// Until when the claims hold without being renewed.
     pub(crate) lease: UptimeMs,
-    /// When the next step has something to do, if nothing happens before.
-    pub(crate) next: Option<Duration>,
+    /// When something can be claimed next, whether there is room for it or not.
+    pub(crate) due: Option<Duration>,
+    /// When a step has something else to do: an expiry, or another process's submissions.
+    pub(crate) chores: Option<Duration>,
 }
 
 /// A submission in flight, and its open attempt.
@@ -75,20 +77,17 @@ pub(super) fn step(
         attempts::note_wall(tx)?;
         owner::renew(tx, owner, limits.lease)?
     };
-    let room = claims.len() < step.capacity;
     Ok(Stepped {
         settled,
         claims,
         lease,
-        next: earliest([
-            if room { next_due(tx)? } else { None },
-            next_expiry(tx)?,
-            others_wait,
-        ]),
+        due: next_due(tx)?,
+        chores: earliest([next_expiry(tx)?, others_wait]),
     })
 }
 
-fn earliest(times: [Option<Duration>; 3]) -> Option<Duration> {
+/// The earliest of some times.
+pub(crate) fn earliest<const N: usize>(times: [Option<Duration>; N]) -> Option<Duration> {
     times.into_iter().flatten().min()
 }
 
@@ -194,23 +193,22 @@ fn expire(tx: &Tx<'_>) -> Result<(), OutboxError> {
     Ok(())
 }
 
-/// Brings waits of earlier boots into this one: what was left by the wall clock, and never more
-/// than the whole wait, in case the clock was set back.
+/// Brings waits of earlier boots into this one: what was left by the wall clock when this boot was
+/// first seen, and never more than the whole wait, in case the clock was set back.
 fn rebase(tx: &Tx<'_>) -> rusqlite::Result<()> {
-    for range in ["boot < :boot", "boot > :boot"] {
+    for range in ["s.boot < :boot", "s.boot > :boot"] {
         tx.connection
             .prepare_cached(&format!(
                 "UPDATE submission SET
-                    due_uptime = :uptime + max(0, min(due_wall - :wall, delay)),
-                    floor_uptime = :uptime + max(0, min(due_wall - :wall, delay))
+                    due_uptime = b.first_uptime + max(0, min(due_wall - b.first_wall, delay)),
+                    floor_uptime = b.first_uptime + max(0, min(due_wall - b.first_wall, delay))
                         - (due_uptime - coalesce(floor_uptime, due_uptime)),
                     boot = :boot
-                 WHERE seq IN (SELECT seq FROM submission
-                    WHERE due_uptime IS NOT NULL AND {range} LIMIT :rows)"
+                 FROM (SELECT first_uptime, first_wall FROM boot WHERE id = :boot) AS b
+                 WHERE seq IN (SELECT s.seq FROM submission s
+                    WHERE s.due_uptime IS NOT NULL AND {range} LIMIT :rows)"
             ))?
             .execute(rusqlite::named_params! {
-                ":uptime": tx.now.uptime.0,
-                ":wall": tx.now.wall.0,
                 ":boot": tx.boot,
                 ":rows": STEP_ROWS as i64,
             })?;

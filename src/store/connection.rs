@@ -292,8 +292,9 @@ fn boot_write(
             .clone()
             .unwrap_or_else(|| format!("opening:{token}"));
         connection.execute(
-            "INSERT INTO boot (token) VALUES (?1) ON CONFLICT (token) DO NOTHING",
-            [&boot_token],
+            "INSERT INTO boot (token, first_uptime, first_wall) VALUES (?1, ?2, ?3)
+             ON CONFLICT (token) DO NOTHING",
+            (&boot_token, now.uptime.0, now.wall.0),
         )?;
         let boot: i64 = connection.query_row(
             "SELECT id FROM boot WHERE token = ?1",

@@ -29,7 +29,7 @@ mod submissions;
 mod view;
 mod writer;
 
-pub(crate) use claim::{Claim, Step};
+pub(crate) use claim::{Claim, Step, earliest};
 pub(crate) use connection::StoreConfig;
 pub(crate) use file::identity as file_identity;
 pub(crate) use resolve::cancel_outcome;

@@ -337,3 +337,17 @@ pub fn unreachable() -> Play {
         fault: Fault::Unreachable,
     }
 }
+
+/// A drain of an hour.
+pub async fn drain(outbox: &Outbox) -> submit_once::DrainReport {
+    outbox
+        .drain(submit_once::DrainBudget::of(Duration::from_secs(3_600)))
+        .await
+        .unwrap()
+}
+
+/// An order of its own kind, under an ID from a slot.
+pub fn order(outbox: &Outbox, slot: &str) -> submit_once::Submission {
+    let id = outbox.begin(slot.to_owned()).unwrap();
+    submit_once::Submission::post(id, "/orders").json(format!(r#"{{"order":"{slot}"}}"#))
+}

@@ -1,7 +1,10 @@
 //! A VFS of the test's own, under its own name: the system's, with its opens counted and its
 //! randomness and time made deterministic.
 
-#![allow(unsafe_code, reason = "SQLite's VFS interface is a table of C functions")]
+#![allow(
+    unsafe_code,
+    reason = "SQLite's VFS interface is a table of C functions"
+)]
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::OnceLock;
@@ -53,8 +56,9 @@ unsafe extern "C" fn randomness(
     out: *mut c_char,
 ) -> c_int {
     // SAFETY: SQLite hands over a buffer of that length.
-    let bytes =
-        unsafe { std::slice::from_raw_parts_mut(out.cast::<u8>(), usize::try_from(length).unwrap()) };
+    let bytes = unsafe {
+        std::slice::from_raw_parts_mut(out.cast::<u8>(), usize::try_from(length).unwrap())
+    };
     bytes.fill(0x5a);
     length
 }

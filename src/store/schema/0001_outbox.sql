@@ -26,7 +26,10 @@ CREATE TABLE meta (
 CREATE TABLE boot (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     -- The system's name for the boot, or one of this opening where the system has none.
-    token TEXT NOT NULL UNIQUE
+    token TEXT NOT NULL UNIQUE,
+    -- The clocks when it was first seen: waits of earlier boots go on from there.
+    first_uptime INTEGER NOT NULL,
+    first_wall INTEGER NOT NULL
 ) STRICT;
 
 -- Open outboxes. An owner is dead if and only if the lock on its file can be taken.

@@ -1,0 +1,155 @@
+//! The database's own guards: code can forget, triggers don't (P2, P7).
+
+use rusqlite::Connection;
+
+use submit_once::SubmissionState;
+
+use crate::common::Place;
+use crate::common::sim::{drain, lost, order, simulate, status};
+
+/// A database with one settled and one doubtful submission.
+fn prepared(place: &Place) -> Connection {
+    simulate(1, |world| async move {
+        let outbox = world.open(place);
+        let settled = order(&outbox, "settled");
+        outbox.submit(settled.clone()).unwrap();
+        drain(&outbox).await;
+        let state = outbox.snapshot(settled.id).unwrap().state;
+        assert_eq!(state, SubmissionState::Succeeded);
+        world.network.play([lost(), status(400)]);
+        outbox.submit(order(&outbox, "doubtful")).unwrap();
+        drain(&outbox).await;
+        outbox.close();
+    });
+    place.sql()
+}
+
+fn refuses(connection: &Connection, sql: &str, guard: &str) {
+    let error = connection.execute_batch(sql).unwrap_err().to_string();
+    assert!(error.contains(guard), "{sql}: {error}");
+}
+
+#[test]
+fn a_final_state_never_changes() {
+    let place = Place::new();
+    let sql = prepared(&place);
+    for set in [
+        "state = 'pending'",
+        "state = 'abandoned'",
+        "result = NULL",
+        "settled_wall = 1",
+    ] {
+        let update = format!("UPDATE submission SET {set} WHERE seq = 1");
+        refuses(&sql, &update, "a final state never changes");
+    }
+}
+
+#[test]
+fn what_may_have_happened_is_never_called_undone() {
+    let place = Place::new();
+    let sql = prepared(&place);
+    for state in ["cancelled", "expired", "rejected"] {
+        let update = format!("UPDATE submission SET state = '{state}' WHERE seq = 2");
+        refuses(&sql, &update, "not called undone");
+    }
+}
+
+#[test]
+fn an_accepted_submission_is_frozen() {
+    let place = Place::new();
+    let sql = prepared(&place);
+    for column in [
+        "id = x'01'",
+        "fingerprint = x'01'",
+        "account = 'x'",
+        "effect = 'none'",
+        "priority = 9",
+        "lane = 'x'",
+        "accepted_wall = 1",
+    ] {
+        let update = format!("UPDATE submission SET {column} WHERE seq = 2");
+        refuses(&sql, &update, "is frozen");
+    }
+    for column in [
+        "wire_key = 'x'",
+        "url = 'x'",
+        "body = x''",
+        "method = 'x'",
+        "headers = ''",
+    ] {
+        refuses(&sql, &format!("UPDATE request SET {column}"), "is frozen");
+    }
+}
+
+#[test]
+fn a_settled_attempt_and_a_stored_answer_never_change() {
+    let place = Place::new();
+    let sql = prepared(&place);
+    refuses(
+        &sql,
+        "UPDATE attempt SET mark = 'unknown' WHERE mark = 'applied'",
+        "a settled attempt never changes",
+    );
+    refuses(
+        &sql,
+        "UPDATE attempt SET mark = 'open' WHERE mark = 'unknown'",
+        "a settled attempt never changes",
+    );
+    refuses(
+        &sql,
+        "UPDATE answer SET body = x''",
+        "a stored answer never changes",
+    );
+}
+
+/// P11: a submission leaves only behind its tombstone.
+#[test]
+fn a_submission_is_not_deleted() {
+    let place = Place::new();
+    let sql = prepared(&place);
+    refuses(&sql, "DELETE FROM submission", "behind its tombstone");
+    refuses(
+        &sql,
+        "INSERT INTO tombstone SELECT id, fingerprint, NULL, 'POST', effect, state, reason,
+            revision, attempts, NULL, accepted_wall, 0 FROM submission WHERE seq = 2",
+        "only what is settled",
+    );
+}
+
+/// The claim looks at nothing that isn't due: no scan, no sort, at any length of the queue (F91,
+/// F92).
+#[test]
+fn the_statements_of_a_claim_use_their_indexes() {
+    let place = Place::new();
+    let sql = prepared(&place);
+    let statements = [
+        "SELECT priority, seq FROM submission WHERE ready = 1 AND channel = 1
+            ORDER BY priority DESC, seq LIMIT 8",
+        "SELECT seq FROM submission WHERE boot = 1 AND due_uptime <= 5
+            ORDER BY due_uptime LIMIT 128",
+        "SELECT min(due_uptime) FROM submission WHERE boot = 1 AND due_uptime IS NOT NULL",
+        "SELECT seq FROM submission WHERE due_uptime IS NOT NULL AND boot < 1 LIMIT 128",
+        "SELECT seq FROM submission WHERE expires_wall <= 1 AND state <> 'in_flight'
+            ORDER BY expires_wall LIMIT 128",
+        "SELECT seq FROM submission WHERE owner = 1",
+        "SELECT seq FROM submission WHERE settled_wall < 1 ORDER BY settled_wall LIMIT 128",
+        "SELECT count(*) FROM submission WHERE state = 'held'",
+        "SELECT mark, count(*) FROM attempt WHERE submission = 1 AND mark <> 'not_applied'
+            GROUP BY mark",
+        "SELECT id FROM tombstone WHERE settled_wall < 1 AND substr(hex(id), 13, 1) <> '5'
+            ORDER BY settled_wall LIMIT 128",
+    ];
+    for statement in statements {
+        let plan: Vec<String> = sql
+            .prepare(&format!("EXPLAIN QUERY PLAN {statement}"))
+            .unwrap()
+            .query_map([], |row| row.get(3))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        let plan = plan.join("; ");
+        let scans_rows = plan.contains("SCAN") && !plan.contains("INDEX");
+        let sorts = plan.contains("TEMP B-TREE") && !statement.contains("GROUP BY");
+        assert!(!scans_rows && !sorts, "{statement}: {plan}");
+    }
+}

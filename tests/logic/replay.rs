@@ -1,0 +1,195 @@
+//! P7, P8: the first result is stored with the end, survives, and is given to every later caller.
+
+use std::time::Duration;
+
+use submit_once::{
+    Limits, OutboxError, ReceiptKind, Submission, SubmissionId, SubmissionState, WireAnswer,
+};
+
+use crate::common::Place;
+use crate::common::sim::{Play, answer, drain, header, order, simulate};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+#[test]
+fn the_first_result_survives_a_restart_byte_for_byte() {
+    let place = Place::new();
+    simulate(1, |world| async move {
+        let outbox = world.open(&place);
+        let body: Vec<u8> = (0..=255).collect();
+        let mut first = WireAnswer {
+            body: body.clone(),
+            ..answer(201, "")
+        };
+        first.headers.push(header("location", "/orders/7"));
+        first.headers.push(header("set-cookie", "session=secret"));
+        world.network.play([Play::Answer(Duration::ZERO, first)]);
+        let order = order(&outbox, "form");
+        outbox.submit(order.clone()).unwrap();
+        drain(&outbox).await;
+        let before = outbox.snapshot(order.id).unwrap();
+        outbox.close();
+        let outbox = world.open(&place);
+        assert_eq!(outbox.snapshot(order.id).unwrap(), before);
+        let receipt = outbox.submit(order).unwrap();
+        assert_eq!(receipt.kind, ReceiptKind::Replayed);
+        let outcome = receipt.snapshot.outcome.unwrap();
+        assert_eq!(outcome.body, Some(body));
+        // What a later caller needs is kept, a cookie never.
+        assert_eq!(outcome.headers, [header("location", "/orders/7")]);
+        assert_eq!(world.network.sent(), 1);
+    });
+}
+
+#[test]
+fn half_a_body_is_never_a_result() {
+    let place = Place::new();
+    simulate(2, |world| async move {
+        let outbox = world.open(&place);
+        let half = WireAnswer {
+            complete: false,
+            ..answer(201, r#"{"n":"#)
+        };
+        world.network.play([Play::Answer(Duration::ZERO, half)]);
+        let order = order(&outbox, "form");
+        outbox.submit(order.clone()).unwrap();
+        drain(&outbox).await;
+        let snapshot = outbox.snapshot(order.id).unwrap();
+        assert_eq!(snapshot.state, SubmissionState::Succeeded);
+        let outcome = snapshot.outcome.unwrap();
+        assert!(outcome.result_missing);
+        assert_eq!((outcome.status, outcome.body), (Some(201), None));
+    });
+}
+
+#[test]
+fn a_result_whose_bytes_have_changed_is_not_replayed() {
+    let place = Place::new();
+    simulate(3, |world| async move {
+        let outbox = world.open(&place);
+        let order = order(&outbox, "form");
+        outbox.submit(order.clone()).unwrap();
+        drain(&outbox).await;
+        place
+            .sql()
+            .execute_batch("DROP TRIGGER answer_frozen; UPDATE answer SET body = x'00'")
+            .unwrap();
+        let outcome = outbox.snapshot(order.id).unwrap().outcome.unwrap();
+        assert!(outcome.result_missing);
+        assert_eq!(outcome.body, None);
+    });
+}
+
+#[test]
+fn a_tombstone_still_converges_late_duplicates() {
+    let place = Place::new();
+    simulate(4, |world| async move {
+        let outbox = world.open(&place);
+        let order = order(&outbox, "form");
+        outbox.submit(order.clone()).unwrap();
+        drain(&outbox).await;
+        world.pass(DAY * 31).await;
+        while outbox.retain().unwrap() {}
+        let rows: i64 = place
+            .sql()
+            .query_row("SELECT count(*) FROM submission", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(rows, 0);
+        let receipt = outbox.submit(order.clone()).unwrap();
+        assert_eq!(receipt.kind, ReceiptKind::Replayed);
+        assert_eq!(receipt.snapshot.state, SubmissionState::Succeeded);
+        let outcome = receipt.snapshot.outcome.unwrap();
+        assert_eq!((outcome.status, outcome.body), (Some(201), None));
+        assert!(outcome.result_missing);
+        let reuse = outbox.submit(order.json("7"));
+        assert!(matches!(reuse, Err(OutboxError::KeyReused { .. })));
+        drain(&outbox).await;
+        assert_eq!(world.network.sent(), 1);
+    });
+}
+
+#[test]
+fn an_id_older_than_the_tombstones_reach_is_refused_unless_it_carries_no_time() {
+    let place = Place::new();
+    simulate(5, |world| async move {
+        let outbox = world.open(&place);
+        let timed = order(&outbox, "form");
+        let derived = Submission::post(SubmissionId::derived(None, "a", "b"), "/orders");
+        outbox.submit(timed.clone()).unwrap();
+        outbox.submit(derived.clone()).unwrap();
+        drain(&outbox).await;
+        let never_submitted = outbox.begin("other form".into()).unwrap();
+        let limits = Limits::default();
+        world.pass(limits.keep_results + DAY).await;
+        while outbox.retain().unwrap() {}
+        world.pass(limits.keep_tombstones + DAY).await;
+        while outbox.retain().unwrap() {}
+        assert_eq!(
+            outbox.submit(timed.clone()),
+            Err(OutboxError::IdTooOld { id: timed.id })
+        );
+        let old = Submission::post(never_submitted, "/orders");
+        assert!(matches!(
+            outbox.submit(old),
+            Err(OutboxError::IdTooOld { .. })
+        ));
+        let again = outbox.submit(derived).unwrap();
+        assert_eq!(again.kind, ReceiptKind::Replayed);
+        drain(&outbox).await;
+        assert_eq!(world.network.sent(), 2);
+    });
+}
+
+/// Retention never touches what is unsettled, whatever its age.
+#[test]
+fn retention_keeps_everything_unsettled() {
+    let place = Place::new();
+    simulate(6, |world| async move {
+        let outbox = world.open(&place);
+        let waiting = order(&outbox, "waiting");
+        outbox.submit(waiting.clone()).unwrap();
+        world.pass(DAY * 1_000).await;
+        while outbox.retain().unwrap() {}
+        assert_eq!(outbox.submit(waiting).unwrap().kind, ReceiptKind::Joined);
+    });
+}
+
+/// A lost or cut log is reported, and then nothing unsettled counts as never sent.
+#[test]
+fn lost_changes_are_reported_and_put_everything_unsettled_in_doubt() {
+    let place = Place::new();
+    simulate(7, |world| async move {
+        let outbox = world.open(&place);
+        let early = order(&outbox, "early");
+        outbox.submit(early.clone()).unwrap();
+        outbox.close();
+        // What a later session acknowledged goes with its log.
+        let saved = std::fs::read(place.database()).unwrap();
+        let saved_wal = std::fs::read(place.database().with_extension("sqlite3-wal")).unwrap();
+        let outbox = world.open(&place);
+        let late = order(&outbox, "late");
+        outbox.submit(late.clone()).unwrap();
+        drain(&outbox).await;
+        outbox.close();
+        std::fs::write(place.database(), saved).unwrap();
+        std::fs::write(place.database().with_extension("sqlite3-wal"), saved_wal).unwrap();
+        let outbox = world.open(&place);
+        assert!(outbox.open_report().lost_changes > 0);
+        assert!(outbox.snapshot(early.id).unwrap().in_doubt);
+        drain(&outbox).await;
+        assert_eq!(
+            outbox.snapshot(early.id).unwrap().state,
+            SubmissionState::Held {
+                reason: submit_once::HoldReason::OutcomeUnknown
+            }
+        );
+        assert_eq!(
+            world.network.seen().len(),
+            2,
+            "only the two of the lost session"
+        );
+        outbox.close();
+        let outbox = world.open(&place);
+        assert_eq!(outbox.open_report().lost_changes, 0, "it is reported once");
+    });
+}

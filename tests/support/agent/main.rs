@@ -1,0 +1,206 @@
+//! A process that uses the library as an app would, driven line by line on its standard input, for
+//! tests that kill, freeze and race real processes.
+//!
+//! Arguments: the database, then options `--base URL`, `--mute` (claims, and sends nothing),
+//! `--limits JSON` with milliseconds. Each line of input is a command; each answer is a line.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a tool of the tests: it speaks on standard output and may fail loudly"
+)]
+
+use std::io::{BufRead, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use submit_once::{
+    DrainBudget, Exchange, Limits, Outbox, OutboxConfig, Seams, Submission, SubmissionId,
+    Transport, WireRequest,
+};
+
+/// Takes requests and never sends them: what lies between a claim and its first byte.
+#[derive(Default)]
+struct Mute(Mutex<Vec<Exchange>>);
+
+impl Transport for Mute {
+    fn start(&self, _: WireRequest, exchange: Exchange) {
+        self.0.lock().expect("no panic").push(exchange);
+        say("claimed");
+    }
+}
+
+fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{text}").expect("the parent reads");
+    out.flush().expect("the parent reads");
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let path = arguments.next().expect("a database");
+    let mut config = OutboxConfig::at(path.clone());
+    let mut seams = Seams::default();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--base" => config.base_url = arguments.next(),
+            "--mute" => seams.transport = Some(Arc::new(Mute::default())),
+            "--limits" => {
+                let text = arguments.next().expect("limits");
+                config.limits = Some(limits(&text));
+            }
+            _ => panic!("unknown argument {argument}"),
+        }
+    }
+    config.user_agent = Some(format!("agent/{}", std::process::id()));
+    let outbox = match Outbox::open_with(config, seams) {
+        Ok(outbox) => outbox,
+        Err(error) => {
+            say(&format!("failed {error:?}"));
+            std::process::exit(1);
+        }
+    };
+    say("open");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime to wait in");
+    for line in std::io::stdin().lock().lines() {
+        let line = line.expect("readable input");
+        let words: Vec<&str> = line.split(' ').collect();
+        match run(&outbox, &path, &runtime, &words) {
+            Ok(answer) => say(&answer),
+            Err(error) => say(&format!("error {error}")),
+        }
+    }
+}
+
+fn run(
+    outbox: &Arc<Outbox>,
+    path: &str,
+    runtime: &tokio::runtime::Runtime,
+    words: &[&str],
+) -> Result<String, Box<dyn std::error::Error>> {
+    Ok(match words {
+        ["begin", slot] => outbox.begin((*slot).to_owned())?.to_string(),
+        ["submit", id, path, body] => {
+            let submission = Submission::post(SubmissionId::parse(id)?, path)
+                .bytes("text/plain", body.as_bytes().to_vec());
+            format!("{:?}", outbox.submit(submission)?.kind)
+        }
+        ["reconcile", id] => {
+            let known = outbox.reconcile(vec![SubmissionId::parse(id)?])?;
+            format!(
+                "{:?}",
+                known[0].snapshot.as_ref().map(|snapshot| snapshot.state)
+            )
+        }
+        ["snapshot", id] => {
+            format!("{:?}", outbox.snapshot(SubmissionId::parse(id)?)?.state)
+        }
+        ["result", id] => {
+            let outcome = outbox.snapshot(SubmissionId::parse(id)?)?.outcome;
+            let body = outcome.and_then(|outcome| outcome.body);
+            String::from_utf8_lossy(&body.unwrap_or_default()).into_owned()
+        }
+        ["drain", millis] => {
+            let budget = DrainBudget::of(Duration::from_millis(millis.parse()?));
+            format!("{:?}", runtime.block_on(outbox.drain(budget))?)
+        }
+        ["wait", id, millis] => {
+            let timeout = Duration::from_millis(millis.parse()?);
+            let waited = runtime.block_on(outbox.wait(SubmissionId::parse(id)?, timeout))?;
+            format!("{waited:?}")
+                .split(' ')
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+        }
+        ["drain-in-background", millis] => {
+            let budget = DrainBudget::of(Duration::from_millis(millis.parse()?));
+            let outbox = Arc::clone(outbox);
+            std::thread::spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .build()
+                    .expect("a runtime to wait in");
+                drop(runtime.block_on(outbox.drain(budget)));
+            });
+            "draining".to_owned()
+        }
+        ["many", threads, each, url] => many(outbox, threads.parse()?, each.parse()?, url),
+        ["start"] => {
+            outbox.start()?;
+            "started".to_owned()
+        }
+        ["suspend"] => {
+            outbox.suspend()?;
+            "suspended".to_owned()
+        }
+        ["close"] => {
+            outbox.close();
+            "closed".to_owned()
+        }
+        ["exclusive"] => exclusive(path)?,
+        ["memory"] => memory()?,
+        _ => return Err(format!("unknown command {words:?}").into()),
+    })
+}
+
+/// Submits from several threads at once; says how many were accepted.
+fn many(outbox: &Arc<Outbox>, threads: usize, each: usize, url: &str) -> String {
+    let accepted: usize = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads)
+            .map(|_| {
+                scope.spawn(|| {
+                    (0..each)
+                        .filter(|_| {
+                            let id = SubmissionId::new().expect("randomness");
+                            outbox.submit(Submission::post(id, url)).is_ok()
+                        })
+                        .count()
+                })
+            })
+            .collect();
+        workers
+            .into_iter()
+            .map(|worker| worker.join().expect("no panic"))
+            .sum()
+    });
+    accepted.to_string()
+}
+
+/// Takes and gives back the database's exclusive lock, without waiting: another program's view.
+fn exclusive(path: &str) -> Result<String, Box<dyn std::error::Error>> {
+    let connection = rusqlite::Connection::open(path)?;
+    connection.busy_timeout(Duration::ZERO)?;
+    connection.execute_batch("BEGIN EXCLUSIVE; ROLLBACK")?;
+    Ok("free".to_owned())
+}
+
+/// The greatest resident memory so far, in kB.
+fn memory() -> Result<String, Box<dyn std::error::Error>> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM"))
+        .ok_or("no VmHWM")?;
+    Ok(line.chars().filter(char::is_ascii_digit).collect())
+}
+
+fn limits(json: &str) -> Limits {
+    let values: serde_json::Value = serde_json::from_str(json).expect("JSON");
+    let millis = |name: &str, default: Duration| {
+        values[name].as_u64().map_or(default, Duration::from_millis)
+    };
+    let defaults = Limits::default();
+    Limits {
+        request_timeout: millis("request_timeout", defaults.request_timeout),
+        busy_timeout: millis("busy_timeout", defaults.busy_timeout),
+        lease: millis("lease", defaults.lease),
+        backoff_first: millis("backoff_first", defaults.backoff_first),
+        backoff_most: millis("backoff_most", defaults.backoff_most),
+        quiet_time: values["quiet_time"].as_u64().map(Duration::from_millis),
+        ..defaults
+    }
+}
