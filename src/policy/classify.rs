@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use crate::clock::WallMs;
 use crate::model::state::{HoldReason, Proof, RejectReason, Then};
-use crate::model::submission::{Effect, Header};
+use crate::model::submission::Effect;
 
+pub use super::answer::Answer;
 use super::limits::Limits;
 use super::profile::ServerProfile;
-use super::retry_after;
 
 /// What is known before the answer is read.
 #[derive(Debug, Clone, Copy)]
@@ -29,19 +29,6 @@ pub struct Circumstances<'a> {
     pub busy_for: Duration,
     /// The wall clock, for dates in headers.
     pub wall: WallMs,
-}
-
-/// An answer, as far as classifying needs it.
-#[derive(Debug, Clone, Copy)]
-pub struct Answer<'a> {
-    /// The status.
-    pub status: u16,
-    /// The headers, with names in lower case.
-    pub headers: &'a [Header],
-    /// The body, or the beginning of it.
-    pub body: &'a [u8],
-    /// The body arrived whole.
-    pub complete: bool,
 }
 
 /// Why there is no answer.
@@ -133,10 +120,10 @@ pub fn fault(fault: Fault, effect: Effect) -> Judgement {
 
 /// Judges an answer.
 pub fn answer(answer: &Answer<'_>, of: &Circumstances<'_>) -> Judgement {
-    let judgement = before_table(answer, of).unwrap_or_else(|| {
-        let judgement = table(answer, of);
-        should_retry(answer, judgement)
-    });
+    let judgement = stored_error(answer, of)
+        .or_else(|| not_from_api(answer, of))
+        .unwrap_or_else(|| table(answer, of));
+    let judgement = should_retry(answer, of, judgement);
     let judgement = if of.profile.gateway_may_resend && judgement.proves == Proof::NotApplied {
         // Another copy of the request may still be under way.
         Judgement {
@@ -165,37 +152,41 @@ fn safe(judgement: Judgement, effect: Effect) -> Judgement {
     }
 }
 
-/// The rules that come before the table, in their order.
-fn before_table(answer: &Answer<'_>, of: &Circumstances<'_>) -> Option<Judgement> {
-    let success = (200..300).contains(&answer.status);
-    // The key is frozen to a stored error: asking again gives the same for ever.
-    if !success && has_replay_marker(answer) {
-        return Some(if (400..500).contains(&answer.status) {
-            Judgement {
-                settles: if of.profile.locks {
-                    Settles::SinceConsent
-                } else {
-                    Settles::Nothing
-                },
-                ..refused(reason_of(answer, of))
-            }
+/// An error with a replay marker: the key is frozen to it, and asking again gives the same for ever.
+fn stored_error(answer: &Answer<'_>, of: &Circumstances<'_>) -> Option<Judgement> {
+    if (200..300).contains(&answer.status) || !answer.is_replayed() {
+        return None;
+    }
+    if !(400..500).contains(&answer.status) {
+        return Some(held(HoldReason::OutcomeUnknown));
+    }
+    let settles = if of.profile.locks {
+        Settles::SinceConsent
+    } else {
+        Settles::Nothing
+    };
+    Some(Judgement {
+        settles,
+        ..refused(reason_of(answer, of))
+    })
+}
+
+/// A login page or a gateway's error page: no answer of the API.
+fn not_from_api(answer: &Answer<'_>, of: &Circumstances<'_>) -> Option<Judgement> {
+    if answer.is_from_api(of.profile) {
+        return None;
+    }
+    // A portal says nothing about the server. An error page does: a wrong address gives one for
+    // ever, and must not be asked about for ever.
+    let portal = answer.status < 400 || answer.status == 511;
+    Some(Judgement {
+        counts: if portal {
+            Counts::Transport
         } else {
-            held(HoldReason::OutcomeUnknown)
-        });
-    }
-    // A login page or a gateway's error page: no answer of the API.
-    if !from_api(answer, of.profile) {
-        let portal = answer.status < 400 || answer.status == 511;
-        return Some(Judgement {
-            counts: if portal {
-                Counts::Transport
-            } else {
-                Counts::Answered
-            },
-            ..retry(Proof::Unknown, asked_wait(answer, of))
-        });
-    }
-    None
+            Counts::Answered
+        },
+        ..retry(Proof::Unknown, asked_wait(answer, of))
+    })
 }
 
 /// The statuses. RFC 9110 and its registry.
@@ -212,7 +203,9 @@ fn table(answer: &Answer<'_>, of: &Circumstances<'_>) -> Judgement {
         303 => held(HoldReason::OutcomeUnknown),
         304 if of.effect == Effect::None => applied(true),
         304 => held(HoldReason::OutcomeUnknown),
-        301 | 302 | 305..=399 => refused(RejectReason::Configuration),
+        301 | 302 | 305..=308 => refused(RejectReason::Configuration),
+        // Nobody has said what they mean, so they count as 300 (RFC 9110, section 15).
+        309..=399 => held(HoldReason::OutcomeUnknown),
         401 => refused(RejectReason::Unauthorized),
         403 | 413 if waits => retry(NotApplied, asked),
         406 | 424 => held(HoldReason::OutcomeUnknown),
@@ -227,11 +220,8 @@ fn table(answer: &Answer<'_>, of: &Circumstances<'_>) -> Judgement {
             ..held(HoldReason::Conflict)
         },
         421 | 425 => retry(NotApplied, asked),
-        422 if tells_of_reused_key(answer) => reused(of),
-        423 => Judgement {
-            proves: NotApplied,
-            ..busy(of, asked)
-        },
+        422 if answer.tells_of_reused_key() => reused(of),
+        423 => locked(of, asked),
         429 => retry(NotApplied, asked),
         400..=499 => refused(reason_of(answer, of)),
         500 | 502 | 504 => retry(Unknown, asked),
@@ -251,20 +241,22 @@ fn reason_of(answer: &Answer<'_>, of: &Circumstances<'_>) -> RejectReason {
     match answer.status {
         400 | 405 | 411 | 414..=417 | 426 | 428 | 431 => RejectReason::Configuration,
         401 => RejectReason::Unauthorized,
-        422 if tells_of_reused_key(answer) && !of.derived_id => RejectReason::KeyReused,
+        422 if answer.tells_of_reused_key() && !of.derived_id => RejectReason::KeyReused,
         422 => RejectReason::Invalid,
         _ => RejectReason::Refused,
     }
 }
 
-/// `Stripe-Should-Retry` is obeyed: <https://docs.stripe.com/error-low-level>.
-fn should_retry(answer: &Answer<'_>, judgement: Judgement) -> Judgement {
-    match (header(answer, "stripe-should-retry"), judgement.then) {
-        (Some("false"), Then::Retry) => match judgement.proves {
-            Proof::NotApplied => refused(RejectReason::Refused),
-            Proof::Unknown | Proof::Applied => held(HoldReason::OutcomeUnknown),
-        },
-        (Some("true"), Then::Refuse(_)) => retry(judgement.proves, Wait::Backoff),
+/// `Stripe-Should-Retry` says what comes next, whatever else the answer says; what it proves stays:
+/// <https://docs.stripe.com/error-low-level>.
+fn should_retry(answer: &Answer<'_>, of: &Circumstances<'_>, judgement: Judgement) -> Judgement {
+    let asked = answer.header("stripe-should-retry");
+    match (asked, judgement.then, judgement.proves) {
+        (Some("false"), Then::Retry, Proof::NotApplied) => refused(RejectReason::Refused),
+        (Some("false"), Then::Retry, Proof::Unknown) => held(HoldReason::OutcomeUnknown),
+        (Some("true"), Then::Refuse(_) | Then::Hold(_), proves) => {
+            retry(proves, asked_wait(answer, of))
+        }
         _ => judgement,
     }
 }
@@ -328,6 +320,21 @@ fn busy(of: &Circumstances<'_>, wait: Wait) -> Judgement {
     }
 }
 
+/// Something else has the resource locked, so this attempt did nothing. Locked for too long, it is a
+/// conflict.
+fn locked(of: &Circumstances<'_>, wait: Wait) -> Judgement {
+    let judgement = busy(of, wait);
+    let then = match judgement.then {
+        Then::Hold(_) => Then::Hold(HoldReason::Conflict),
+        then @ (Then::Retry | Then::Refuse(_)) => then,
+    };
+    Judgement {
+        proves: Proof::NotApplied,
+        then,
+        ..judgement
+    }
+}
+
 fn reused(of: &Circumstances<'_>) -> Judgement {
     if of.derived_id {
         Judgement {
@@ -340,8 +347,7 @@ fn reused(of: &Circumstances<'_>) -> Judgement {
 }
 
 fn asked_wait(answer: &Answer<'_>, of: &Circumstances<'_>) -> Wait {
-    let date = header(answer, "date");
-    match header(answer, "retry-after").and_then(|value| retry_after::parse(value, date, of.wall)) {
+    match answer.retry_after(of.wall) {
         Some(wait) => Wait::Server(wait.min(of.limits.server_wait_most)),
         None => Wait::Backoff,
     }
@@ -352,54 +358,4 @@ fn longer(wait: Wait) -> Wait {
         Wait::Backoff => Wait::Long,
         wait @ (Wait::Server(_) | Wait::Long) => wait,
     }
-}
-
-/// Names that libraries and services give the marker; any case, value true.
-const REPLAY_MARKERS: [&str; 6] = [
-    "idempotent-replayed",
-    "idempotency-replayed",
-    "idempotent-replay",
-    "x-idempotency-cache-hit",
-    "x-idempotency-replayed",
-    "request-idempotency",
-];
-
-fn has_replay_marker(answer: &Answer<'_>) -> bool {
-    answer.headers.iter().any(|header| {
-        REPLAY_MARKERS.contains(&header.name.as_str()) && header.value.eq_ignore_ascii_case("true")
-    })
-}
-
-fn from_api(answer: &Answer<'_>, profile: &ServerProfile) -> bool {
-    let Some(content_type) = header(answer, "content-type") else {
-        return true;
-    };
-    let media_type = content_type.split(';').next().unwrap_or_default().trim();
-    if profile.expected_content_types.is_empty() {
-        !media_type.eq_ignore_ascii_case("text/html")
-            && !media_type.eq_ignore_ascii_case("application/xhtml+xml")
-    } else {
-        answer.body.is_empty()
-            || profile
-                .expected_content_types
-                .iter()
-                .any(|expected| expected.eq_ignore_ascii_case(media_type))
-    }
-}
-
-/// A problem document (RFC 9457) or any other error that speaks of the key.
-fn tells_of_reused_key(answer: &Answer<'_>) -> bool {
-    const LOOKS_AT: usize = 4_096;
-    let start = answer.body.get(..LOOKS_AT).unwrap_or(answer.body);
-    start.windows(10).any(|window| {
-        window.eq_ignore_ascii_case(b"idempotenc") || window.eq_ignore_ascii_case(b"idempotent")
-    })
-}
-
-fn header<'a>(answer: &Answer<'a>, name: &str) -> Option<&'a str> {
-    answer
-        .headers
-        .iter()
-        .find(|header| header.name == name)
-        .map(|header| header.value.as_str())
 }

@@ -1,6 +1,7 @@
 //! Pure decisions: what an answer means, how long to wait, when a key is too old. No I/O.
 
 pub mod age;
+pub mod answer;
 pub mod backoff;
 pub mod classify;
 pub mod limits;
@@ -12,6 +13,10 @@ mod age_tests;
 #[cfg(test)]
 mod backoff_tests;
 #[cfg(test)]
+mod classify_rules_tests;
+#[cfg(test)]
 mod classify_tests;
+#[cfg(test)]
+mod judgement_tests;
 #[cfg(test)]
 mod retry_after_tests;
