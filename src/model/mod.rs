@@ -13,10 +13,16 @@ pub mod submission;
 pub mod transition;
 
 #[cfg(test)]
+mod counterexample_tests;
+#[cfg(test)]
 mod fingerprint_tests;
 #[cfg(test)]
 mod id_tests;
 #[cfg(test)]
+mod invariant_tests;
+#[cfg(test)]
 mod request_tests;
+#[cfg(test)]
+mod transition_space;
 #[cfg(test)]
 mod transition_tests;

@@ -81,11 +81,12 @@ fn from_in_flight(state: &State, event: Event) -> Result<Transition, IllegalTran
             Ok(to(State { doubt, ..*state }))
         }
         // They wait for the end of the attempt: the sweep that brings them comes again.
-        Event::ExpiryPassed | Event::NewerAccepted { .. } => Ok(to(*state)),
-        // One in flight per latest-wins key: a newer one can't have been sent meanwhile. The rest
-        // is looked at before a claim.
-        Event::NewerSucceeded { .. }
-        | Event::Claimed
+        // A newer one isn't sent meanwhile, but a decision can say that it happened.
+        Event::ExpiryPassed | Event::NewerAccepted { .. } | Event::NewerSucceeded { .. } => {
+            Ok(to(*state))
+        }
+        // They are looked at before a claim.
+        Event::Claimed
         | Event::KeyLifetimeOver
         | Event::BudgetUsedUp
         | Event::BodyMissing { .. }
@@ -122,11 +123,24 @@ fn attempt_ended(
     }
     Ok(match ending.then {
         Then::Retry => visible(&after, SubmissionState::Pending),
-        Then::Refuse(_) | Then::Hold(HoldReason::Conflict) if doubt.in_doubt() => {
+        Then::Refuse(_) | Then::Hold(HoldReason::Conflict | HoldReason::OutcomeUnknown)
+            if doubt.in_doubt() =>
+        {
             hold(&after, HoldReason::OutcomeUnknown)
         }
         Then::Refuse(reason) => reject(&after, reason),
-        Then::Hold(reason) => hold(&after, reason),
+        Then::Hold(reason @ (HoldReason::Conflict | HoldReason::KeyUsedElsewhere)) => {
+            hold(&after, reason)
+        }
+        // A hold for doubt needs one, and no answer says the others.
+        Then::Hold(
+            HoldReason::OutcomeUnknown
+            | HoldReason::CancelRequested
+            | HoldReason::ExpiredInDoubt
+            | HoldReason::Restored
+            | HoldReason::Damaged
+            | HoldReason::ParentResultMissing,
+        ) => return illegal(state, event),
     })
 }
 

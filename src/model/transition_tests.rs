@@ -1,1 +1,320 @@
+//! Walks every state and every event against the table of the design's section 3, written down
+//! here by hand.
 
+use super::state::{
+    Decision, Doubt, Event, Evidence, HoldReason, Proof, RejectReason, State, SubmissionState, Then,
+};
+use super::transition::next;
+use super::transition_space::{events, newer, states};
+
+/// In which state a rule holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum In {
+    Pending,
+    Flight,
+    Held,
+    HeldFor(HoldReason),
+    PendingOrHeld,
+    Final,
+}
+
+/// For which event.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum On {
+    Anything,
+    Claimed,
+    LifetimeOver,
+    BudgetUsedUp,
+    Cancel,
+    Expiry,
+    NewerAccepted,
+    NewerSucceeded,
+    BodyMissingNeverSent,
+    BodyMissing,
+    RowDamaged,
+    ParentFailed,
+    ParentResultMissing,
+    /// The open attempt ends, with an answer or without.
+    Ends,
+    AnswerRetry,
+    AnswerRefuse,
+    AnswerHold(HoldReason),
+    LeaseLost,
+    Late,
+    LateApplied,
+    LateNotApplied,
+    LateRefused,
+    Retry,
+    Happened,
+    GiveUp,
+}
+
+/// Under which condition, looked at once the event's evidence is written to the attempts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum If {
+    Always,
+    /// No attempt is in doubt.
+    Certain,
+    InDoubt,
+    Applied,
+    CancelledCertain,
+    CancelledInDoubt,
+}
+
+/// What follows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum To {
+    Stays,
+    Flag,
+    Pending,
+    InFlight,
+    Held(HoldReason),
+    Succeeded,
+    Rejected(RejectReason),
+    /// Rejected with the reason that the event carries.
+    RejectedAsSaid,
+    Cancelled,
+    Expired,
+    Superseded,
+    Abandoned,
+    CantHappen,
+}
+
+use HoldReason::{
+    CancelRequested, Conflict, Damaged, ExpiredInDoubt, KeyUsedElsewhere, OutcomeUnknown,
+    ParentResultMissing,
+};
+
+/// The table. The first rule that fits decides; what no rule fits can't happen.
+#[rustfmt::skip]
+const RULES: &[(In, On, If, To)] = &[
+    (In::Final,                    On::Anything,             If::Always,           To::Stays),
+
+    (In::Pending,                  On::Claimed,              If::Always,           To::InFlight),
+    (In::Pending,                  On::LifetimeOver,         If::InDoubt,          To::Held(OutcomeUnknown)),
+    (In::Pending,                  On::BudgetUsedUp,         If::InDoubt,          To::Held(OutcomeUnknown)),
+    (In::Pending,                  On::BudgetUsedUp,         If::Certain,          To::Rejected(RejectReason::GaveUp)),
+    (In::Pending,                  On::BodyMissingNeverSent, If::Certain,          To::Rejected(RejectReason::BodyMissing)),
+    (In::PendingOrHeld,            On::BodyMissingNeverSent, If::Always,           To::Held(Damaged)),
+    (In::PendingOrHeld,            On::BodyMissing,          If::Always,           To::Held(Damaged)),
+    (In::PendingOrHeld,            On::RowDamaged,           If::Always,           To::Held(Damaged)),
+    (In::Pending,                  On::ParentFailed,         If::Certain,          To::Rejected(RejectReason::Dependency)),
+    (In::Pending,                  On::ParentResultMissing,  If::Certain,          To::Held(ParentResultMissing)),
+
+    (In::PendingOrHeld,            On::Cancel,               If::Certain,          To::Cancelled),
+    (In::PendingOrHeld,            On::Cancel,               If::InDoubt,          To::Held(CancelRequested)),
+    (In::PendingOrHeld,            On::Expiry,               If::Certain,          To::Expired),
+    (In::HeldFor(CancelRequested), On::Expiry,               If::InDoubt,          To::Stays),
+    (In::PendingOrHeld,            On::Expiry,               If::InDoubt,          To::Held(ExpiredInDoubt)),
+    (In::PendingOrHeld,            On::NewerAccepted,        If::Certain,          To::Superseded),
+    (In::PendingOrHeld,            On::NewerAccepted,        If::InDoubt,          To::Stays),
+    (In::PendingOrHeld,            On::NewerSucceeded,       If::Always,           To::Superseded),
+
+    (In::Flight,                   On::Cancel,               If::Always,           To::Flag),
+    (In::Flight,                   On::Expiry,               If::Always,           To::Stays),
+    (In::Flight,                   On::NewerAccepted,        If::Always,           To::Stays),
+    (In::Flight,                   On::NewerSucceeded,       If::Always,           To::Stays),
+    (In::Flight,                   On::Late,                 If::Always,           To::Stays),
+    (In::Flight,                   On::Ends,                 If::Applied,          To::Succeeded),
+    (In::Flight,                   On::Ends,                 If::CancelledCertain, To::Cancelled),
+    (In::Flight,                   On::Ends,                 If::CancelledInDoubt, To::Held(CancelRequested)),
+    (In::Flight,                   On::LeaseLost,            If::InDoubt,          To::Pending),
+    (In::Flight,                   On::AnswerRetry,          If::Always,           To::Pending),
+    (In::Flight,                   On::AnswerRefuse,         If::Certain,          To::RejectedAsSaid),
+    (In::Flight,                   On::AnswerRefuse,         If::InDoubt,          To::Held(OutcomeUnknown)),
+    (In::Flight,                   On::AnswerHold(Conflict), If::Certain,          To::Held(Conflict)),
+    (In::Flight,                   On::AnswerHold(Conflict), If::InDoubt,          To::Held(OutcomeUnknown)),
+    (In::Flight,             On::AnswerHold(OutcomeUnknown), If::InDoubt,          To::Held(OutcomeUnknown)),
+    (In::Flight,           On::AnswerHold(KeyUsedElsewhere), If::Always,           To::Held(KeyUsedElsewhere)),
+
+    (In::PendingOrHeld,            On::LateApplied,          If::Always,           To::Succeeded),
+    (In::HeldFor(CancelRequested), On::LateNotApplied,       If::Certain,          To::Cancelled),
+    (In::HeldFor(ExpiredInDoubt),  On::LateNotApplied,       If::Certain,          To::Expired),
+    (In::HeldFor(OutcomeUnknown),  On::LateRefused,          If::Certain,          To::RejectedAsSaid),
+    (In::HeldFor(OutcomeUnknown),  On::LateNotApplied,       If::Certain,          To::Pending),
+    (In::PendingOrHeld,            On::LateNotApplied,       If::Always,           To::Stays),
+
+    (In::HeldFor(Damaged),         On::Retry,                If::Always,           To::CantHappen),
+    (In::Held,                     On::Retry,                If::Always,           To::Pending),
+    (In::Held,                     On::Happened,             If::Always,           To::Succeeded),
+    (In::Held,                     On::GiveUp,               If::Always,           To::Abandoned),
+];
+
+fn is_in(place: In, state: SubmissionState) -> bool {
+    match place {
+        In::Pending => state == SubmissionState::Pending,
+        In::Flight => state == SubmissionState::InFlight,
+        In::Held => matches!(state, SubmissionState::Held { .. }),
+        In::HeldFor(reason) => state == SubmissionState::Held { reason },
+        In::PendingOrHeld => is_in(In::Pending, state) || is_in(In::Held, state),
+        In::Final => !is_in(In::PendingOrHeld, state) && !is_in(In::Flight, state),
+    }
+}
+
+fn is_on(on: On, event: Event) -> bool {
+    match event {
+        Event::Claimed => on == On::Claimed,
+        Event::KeyLifetimeOver => on == On::LifetimeOver,
+        Event::BudgetUsedUp => on == On::BudgetUsedUp,
+        Event::Cancel => on == On::Cancel,
+        Event::ExpiryPassed => on == On::Expiry,
+        Event::NewerAccepted { .. } => on == On::NewerAccepted,
+        Event::NewerSucceeded { .. } => on == On::NewerSucceeded,
+        Event::BodyMissing { never_sent: true } => on == On::BodyMissingNeverSent,
+        Event::BodyMissing { never_sent: false } => on == On::BodyMissing,
+        Event::RowDamaged => on == On::RowDamaged,
+        Event::ParentFailed => on == On::ParentFailed,
+        Event::ParentResultMissing => on == On::ParentResultMissing,
+        Event::LeaseLost => [On::Ends, On::LeaseLost].contains(&on),
+        Event::AttemptEnded(ending) => {
+            on == On::Ends
+                || on
+                    == match ending.then {
+                        Then::Retry => On::AnswerRetry,
+                        Then::Refuse(_) => On::AnswerRefuse,
+                        Then::Hold(reason) => On::AnswerHold(reason),
+                    }
+        }
+        Event::LateProof(Evidence::Applied) => [On::Late, On::LateApplied].contains(&on),
+        Event::LateProof(Evidence::NotApplied(None)) => {
+            [On::Late, On::LateNotApplied].contains(&on)
+        }
+        Event::LateProof(Evidence::NotApplied(Some(_))) => {
+            [On::Late, On::LateNotApplied, On::LateRefused].contains(&on)
+        }
+        Event::Decided(Decision::Retry) => on == On::Retry,
+        Event::Decided(Decision::Happened) => on == On::Happened,
+        Event::Decided(Decision::GiveUp) => on == On::GiveUp,
+    }
+}
+
+/// The attempts once the event's evidence is written to them; `None` if it speaks of attempts that
+/// there are not.
+fn attempts_after(state: &State, event: Event) -> Option<Doubt> {
+    let Doubt {
+        open,
+        unknown,
+        applied,
+    } = state.doubt;
+    match event {
+        Event::Claimed => (!open).then_some(Doubt {
+            open: true,
+            ..state.doubt
+        }),
+        Event::LeaseLost => open.then_some(Doubt {
+            open: false,
+            unknown: unknown + 1,
+            applied,
+        }),
+        Event::AttemptEnded(ending) => (open && ending.closes_earlier <= unknown).then(|| Doubt {
+            open: false,
+            unknown: unknown - ending.closes_earlier + u32::from(ending.proves == Proof::Unknown),
+            applied: applied || ending.proves == Proof::Applied,
+        }),
+        Event::LateProof(evidence) => (unknown > 0).then(|| Doubt {
+            open,
+            unknown: unknown - 1,
+            applied: applied || evidence == Evidence::Applied,
+        }),
+        Event::KeyLifetimeOver
+        | Event::BudgetUsedUp
+        | Event::Cancel
+        | Event::ExpiryPassed
+        | Event::NewerAccepted { .. }
+        | Event::NewerSucceeded { .. }
+        | Event::BodyMissing { .. }
+        | Event::RowDamaged
+        | Event::ParentFailed
+        | Event::ParentResultMissing
+        | Event::Decided(_) => Some(state.doubt),
+    }
+}
+
+fn holds(condition: If, after: Doubt, cancelled: bool) -> bool {
+    let in_doubt = after.open || after.unknown > 0;
+    match condition {
+        If::Always => true,
+        If::Certain => !in_doubt,
+        If::InDoubt => in_doubt,
+        If::Applied => after.applied,
+        If::CancelledCertain => cancelled && !in_doubt,
+        If::CancelledInDoubt => cancelled && in_doubt,
+    }
+}
+
+fn reason_said(event: Event) -> Option<RejectReason> {
+    match event {
+        Event::AttemptEnded(ending) => match ending.then {
+            Then::Refuse(reason) => Some(reason),
+            Then::Retry | Then::Hold(_) => None,
+        },
+        Event::LateProof(Evidence::NotApplied(reason)) => reason,
+        _ => None,
+    }
+}
+
+/// What the table says: the next state, and which rule says it.
+fn expected(state: &State, event: Event) -> Option<(usize, State)> {
+    let ended = is_in(In::Final, state.visible);
+    let doubt = if ended {
+        state.doubt
+    } else {
+        attempts_after(state, event)?
+    };
+    let (rule, to) = RULES.iter().enumerate().find_map(|(number, rule)| {
+        let (place, on, condition, to) = *rule;
+        let fits = is_in(place, state.visible)
+            && (on == On::Anything || is_on(on, event))
+            && holds(condition, doubt, state.cancel_requested);
+        fits.then_some((number, to))
+    })?;
+    let visible = match to {
+        To::Stays | To::Flag => state.visible,
+        To::Pending => SubmissionState::Pending,
+        To::InFlight => SubmissionState::InFlight,
+        To::Held(reason) => SubmissionState::Held { reason },
+        To::Succeeded => SubmissionState::Succeeded,
+        To::Rejected(reason) => SubmissionState::Rejected { reason },
+        To::RejectedAsSaid => SubmissionState::Rejected {
+            reason: reason_said(event)?,
+        },
+        To::Cancelled => SubmissionState::Cancelled,
+        To::Expired => SubmissionState::Expired,
+        To::Superseded => SubmissionState::Superseded { by: newer() },
+        To::Abandoned => SubmissionState::Abandoned,
+        To::CantHappen => return None,
+    };
+    // The flag belongs to the open attempt, and ends with it.
+    let cancel_requested = to == To::Flag || (to == To::Stays && state.cancel_requested);
+    let next = State {
+        visible,
+        doubt,
+        cancel_requested,
+    };
+    Some((rule, next))
+}
+
+#[test]
+fn every_event_in_every_state_does_what_the_table_says() {
+    let mut used = vec![false; RULES.len()];
+    for state in states() {
+        for event in events() {
+            let answered = next(&state, event).ok().map(|transition| transition.next);
+            let wanted = expected(&state, event);
+            assert_eq!(
+                answered,
+                wanted.map(|(_, next)| next),
+                "{event:?} in {state:?}"
+            );
+            if let Some((rule, _)) = wanted {
+                used[rule] = true;
+            }
+        }
+    }
+    let unused: Vec<_> = RULES
+        .iter()
+        .zip(used)
+        .filter(|(rule, used)| !used && rule.3 != To::CantHappen)
+        .collect();
+    assert!(unused.is_empty(), "rules that never decide: {unused:?}");
+}
