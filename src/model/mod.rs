@@ -17,6 +17,8 @@ mod counterexample_tests;
 #[cfg(test)]
 mod fingerprint_tests;
 #[cfg(test)]
+mod frozen_tests;
+#[cfg(test)]
 mod id_tests;
 #[cfg(test)]
 mod invariant_tests;
@@ -26,3 +28,5 @@ mod request_tests;
 mod transition_space;
 #[cfg(test)]
 mod transition_tests;
+#[cfg(test)]
+mod url_tests;

@@ -56,7 +56,7 @@ impl FrozenRequest {
         profile: &ServerProfile,
         limits: &Limits,
     ) -> Result<Self, OutboxError> {
-        refuse_unsupported(&submission)?;
+        refuse_unsupported(&submission, profile)?;
         let method = read_method(&submission.method)?;
         let url = read_url(&submission.url, base)?;
         let (content_type, body) = read_body(submission.body, limits)?;
@@ -151,7 +151,7 @@ pub(crate) fn key_place_text(profile: &ServerProfile) -> String {
 }
 
 /// What delivery doesn't do yet is refused, never accepted and ignored.
-fn refuse_unsupported(submission: &Submission) -> Result<(), OutboxError> {
+fn refuse_unsupported(submission: &Submission, profile: &ServerProfile) -> Result<(), OutboxError> {
     let feature = if submission.account.is_some() {
         Feature::Accounts
     } else if submission.lane.is_some() {
@@ -166,6 +166,11 @@ fn refuse_unsupported(submission: &Submission) -> Result<(), OutboxError> {
         Feature::UnmeteredOnly
     } else if matches!(submission.body, Body::File { .. }) {
         Feature::FileBodies
+    } else if !matches!(
+        profile.key_place,
+        KeyPlace::Header { .. } | KeyPlace::Nowhere
+    ) {
+        Feature::KeyPlaces
     } else {
         return Ok(());
     };
@@ -208,17 +213,20 @@ fn read_url(text: &str, base: Option<&Url>) -> Result<Url, OutboxError> {
             "the URL is longer than servers accept (8 KiB)",
         ));
     }
-    if text.chars().any(|c| c.is_control() || c == ' ') {
+    if text
+        .chars()
+        .any(|c| c.is_control() || c == ' ' || c == '\\')
+    {
         return Err(invalid(
             "url",
-            "percent-encode spaces and control characters",
+            "percent-encode spaces, backslashes and control characters",
         ));
     }
     let mut url = if text.starts_with('/') && !text.starts_with("//") {
         let base = base.ok_or_else(|| invalid("url", "a path needs the outbox's base_url"))?;
         join(base, text)?
     } else {
-        Url::parse(text).map_err(|_| {
+        parse_absolute(text).ok_or_else(|| {
             invalid(
                 "url",
                 "use an absolute http or https URL, or a path that starts with one '/'",
@@ -228,6 +236,13 @@ fn read_url(text: &str, base: Option<&Url>) -> Result<Url, OutboxError> {
     check_origin(&url).map_err(|problem| invalid("url", problem))?;
     url.set_fragment(None);
     Ok(url)
+}
+
+/// A browser forgives `https:orders` and sends it to a host `orders`. An app means something else.
+fn parse_absolute(text: &str) -> Option<Url> {
+    let (_, after_scheme) = text.split_once(':')?;
+    let host = after_scheme.strip_prefix("//")?;
+    Url::parse(text).ok().filter(|_| !host.starts_with('/'))
 }
 
 /// The base's own path stays in front, as app teams write `https://api.example.com/v2` and `/orders`.
@@ -282,12 +297,16 @@ fn read_body(body: Body, limits: &Limits) -> Result<(Option<String>, Vec<u8>), O
             most: u64::from(limits.max_body_bytes),
         });
     }
-    if content_type.as_deref() == Some("application/json")
-        && serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_err()
-    {
+    if content_type.as_deref() == Some("application/json") && !is_json(&bytes) {
         return Err(invalid("body", "the text is not valid JSON"));
     }
     Ok((content_type, bytes))
+}
+
+/// RFC 8259. Skipping a string leaves its bytes unread, so that they are looked at before.
+fn is_json(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes)
+        .is_ok_and(|text| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok())
 }
 
 /// Credentials are never stored; the others belong to one connection or to the core.
