@@ -38,16 +38,22 @@ impl Guards {
     }
 
     /// Checks the log and raises the high-water mark.
-    pub(super) fn after_commit(&mut self, cursor: Option<i64>) -> Result<(), StorageError> {
-        let Some(cursor) = cursor else {
-            return Ok(());
-        };
-        let identity = identity(&self.wal);
-        if identity.is_none() || identity != self.wal_identity {
-            return Err(StorageError::Moved);
+    pub(super) fn after_commit(
+        &mut self,
+        wrote: bool,
+        cursor: Option<i64>,
+    ) -> Result<(), StorageError> {
+        if wrote {
+            let identity = identity(&self.wal);
+            if identity.is_none() || identity != self.wal_identity {
+                return Err(StorageError::Moved);
+            }
         }
-        // A hint that costs no sync: where it can't be written, a loss is noticed a little later.
-        drop(self.high_water.raise(cursor));
+        if let Some(cursor) = cursor {
+            // A hint that costs no sync: where it can't be written, a loss is noticed a little
+            // later.
+            drop(self.high_water.raise(cursor));
+        }
         Ok(())
     }
 

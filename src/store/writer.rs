@@ -185,9 +185,11 @@ impl Writer {
     }
 
     fn transact(&self, open: &mut Open, batch: &mut [Box<dyn Command>]) -> bool {
+        let rows = open.connection.total_changes();
         match self.try_transact(open, batch) {
             Ok(cursor) => {
-                let moved = open.guards.after_commit(cursor).err();
+                let wrote = open.connection.total_changes() != rows;
+                let moved = open.guards.after_commit(wrote, cursor).err();
                 for command in batch {
                     command.answer(moved.as_ref());
                 }

@@ -51,6 +51,8 @@ fn trace(seed: u64) -> String {
         let changes = outbox.changes(0, 1_000).unwrap();
         let seen = world.network.seen();
         outbox.close();
+        let disk = vfs::disk(&place.database());
+        assert!(disk.opens.load(Ordering::SeqCst) > 0, "the VFS was used");
         *out.lock().unwrap() = format!("{changes:#?}{:#?}", seen_text(&seen));
     });
     let text = trace.lock().unwrap().clone();

@@ -1,0 +1,21 @@
+//! The world as it is: real sockets, real files, real processes that are killed and frozen. What
+//! the server counts decides, never what the client believes.
+
+mod common;
+
+#[path = "world/accepting.rs"]
+mod accepting;
+#[path = "world/agents.rs"]
+mod agents;
+#[path = "world/files.rs"]
+mod files;
+#[path = "world/idle.rs"]
+mod idle;
+#[path = "world/killed.rs"]
+mod killed;
+#[path = "world/processes.rs"]
+mod processes;
+#[path = "world/recipe.rs"]
+mod recipe;
+#[path = "world/sockets.rs"]
+mod sockets;

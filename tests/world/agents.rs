@@ -1,0 +1,129 @@
+//! Real processes that use the library, for the tests of this binary.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use submit_once_reference_server::{Options, ReferenceServer};
+
+use crate::common::Place;
+
+/// Long enough for a loaded machine, short enough to notice a hang.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Times of a test that waits for real: as short as the rules allow.
+pub const QUICK: &str = r#"{"request_timeout":4000,"busy_timeout":1500,"lease":7100,"backoff_first":50,"backoff_most":400,"quiet_time":300}"#;
+
+pub fn server() -> ReferenceServer {
+    ReferenceServer::start(Options::default()).unwrap()
+}
+
+/// Where cargo has put the example, beside this test's own binary.
+pub fn binary(name: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let profile = test.parent().unwrap().parent().unwrap();
+    let path = profile.join("examples").join(name);
+    assert!(
+        path.exists(),
+        "{} is missing: build the examples of this profile first",
+        path.display()
+    );
+    path
+}
+
+/// One process with an open outbox.
+pub struct Agent {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Agent {
+    pub fn start(place: &Place, options: &[&str]) -> Self {
+        Self::spawn(Command::new(binary("agent")), place, options)
+    }
+
+    /// With another program around it, such as strace.
+    pub fn spawn(mut command: Command, place: &Place, options: &[&str]) -> Self {
+        let mut child = command
+            .arg(place.path())
+            .args(options)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut agent = Self {
+            child,
+            input,
+            output,
+        };
+        let first = agent.read();
+        assert_eq!(first, "open");
+        agent
+    }
+
+    /// For delivery to this server, with short times.
+    pub fn for_server(place: &Place, server: &ReferenceServer) -> Self {
+        Self::start(place, &["--base", &server.url(), "--limits", QUICK])
+    }
+
+    /// Sends a command without waiting for its answer.
+    pub fn say(&mut self, command: &str) {
+        writeln!(self.input, "{command}").unwrap();
+        self.input.flush().unwrap();
+    }
+
+    pub fn read(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    pub fn ask(&mut self, command: &str) -> String {
+        self.say(command);
+        self.read()
+    }
+
+    /// SIGKILL, and waits for the end.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(self.id()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    pub fn freeze(&self) {
+        self.signal(rustix::process::Signal::STOP);
+    }
+
+    pub fn thaw(&self) {
+        self.signal(rustix::process::Signal::CONT);
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // Ended already, or it ends now; a test that fails leaves no process behind.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// The promises that the server can judge: one effect for each key, one request at a time.
+pub fn assert_converged(server: &ReferenceServer, effects: u64) {
+    assert!(server.wait_until_quiet(PATIENCE));
+    let summary = server.summary().unwrap();
+    assert_eq!(summary.effects, effects, "{summary:?}");
+    assert_eq!(summary.duplicate_effects, 0, "{summary:?}");
+    assert!(summary.max_in_flight_per_key <= 1, "{summary:?}");
+}
