@@ -138,7 +138,9 @@ impl Day<'_> {
                 if round % 4 == 3 || idle {
                     return self.kill_at_random(crew, dice);
                 }
-                // Rather one that the server stands over, else any.
+                // Just started, or in full swing.
+                thread::sleep(dice.millis(0, 200));
+                // Rather a request that the server stands over, else any.
                 if crew.wait_for_slow_request(REQUEST) || crew.wait_for_request(REQUEST) {
                     // Before the effect or after it, as it falls.
                     thread::sleep(dice.millis(0, 60));

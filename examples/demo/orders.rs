@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use submit_once::{Submission, SubmissionId, default_limits};
+use url::Url;
 
 use crate::args::shown;
 use crate::failure::Failure;
@@ -47,9 +48,12 @@ impl Order {
                 self.method
             ));
         }
-        let graphic = self.path.bytes().all(|byte| byte.is_ascii_graphic());
-        if !self.path.starts_with('/') || !graphic || self.path.contains('#') {
-            return Err("“path” must start with “/” and be percent-encoded".to_owned());
+        if !is_as_sent(&self.path) {
+            return Err(
+                "“path” must start with “/” and be spelled as it is sent: percent-encoded, without \
+                 dots to resolve or a fragment"
+                    .to_owned(),
+            );
         }
         if self.body.len() > most {
             let bytes = self.body.len();
@@ -65,6 +69,18 @@ impl Order {
             Some(content_type) => Err(format!("“{content_type}” is not a media type")),
         }
     }
+}
+
+/// Whether a URL's path and query come out of parsing as they went in. The server is to see them
+/// so, or orders could not be told apart.
+fn is_as_sent(path: &str) -> bool {
+    path.starts_with('/')
+        && Url::parse(&format!("http://localhost{path}")).is_ok_and(|url| {
+            let query = url
+                .query()
+                .map_or(String::new(), |query| format!("?{query}"));
+            url.fragment().is_none() && format!("{}{query}", url.path()) == path
+        })
 }
 
 /// Reads all orders, or says in which line the file goes wrong.

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-
 use crate::app::THREADS;
 use crate::verdict::Verdict;
 
@@ -57,27 +55,39 @@ pub fn print(verdict: &Verdict, took: Duration, as_json: bool) {
         println!("{} promises were broken.", verdict.broken.len());
     }
     if as_json {
-        let figures = json!({
-            "submissions": verdict.submissions,
-            "taps": verdict.taps,
-            "requests": server.requests,
-            "retries": retries,
-            "answers_lost": server.answers_lost,
-            "processes_killed": kills.killed,
-            "killed_with_request_on_wire": kills.killed_with_request_on_wire,
-            "effects": verdict.effects,
-            "duplicate_effects": server.duplicate_effects,
-            "lost": verdict.lost,
-            "held": verdict.held,
-            "unsettled": verdict.unsettled,
-            "max_keys_per_submission": server.max_keys_per_path,
-            "max_in_flight_per_key": server.max_in_flight_per_key,
-            "replayed_receipts": verdict.replayed_receipts,
-            "broken": verdict.broken.len(),
-            "seconds": (took.as_secs_f64() * 100.0).round() / 100.0,
-        });
-        println!("{figures}");
+        println!("{}", figures(verdict, retries, took));
     }
+}
+
+/// One JSON object, in the table's order.
+fn figures(verdict: &Verdict, retries: u64, took: Duration) -> String {
+    let server = &verdict.server;
+    let numbers = [
+        ("submissions", verdict.submissions),
+        ("taps", verdict.taps),
+        ("requests", server.requests),
+        ("retries", retries),
+        ("answers_lost", server.answers_lost),
+        ("processes_killed", verdict.kills.killed),
+        (
+            "killed_with_request_on_wire",
+            verdict.kills.killed_with_request_on_wire,
+        ),
+        ("effects", verdict.effects),
+        ("duplicate_effects", server.duplicate_effects),
+        ("lost", verdict.lost),
+        ("held", verdict.held),
+        ("unsettled", verdict.unsettled),
+        ("max_keys_per_submission", server.max_keys_per_path),
+        ("max_in_flight_per_key", server.max_in_flight_per_key),
+        ("replayed_receipts", verdict.replayed_receipts),
+        ("broken", verdict.broken.len() as u64),
+    ];
+    let members: String = numbers
+        .iter()
+        .map(|(name, number)| format!("\"{name}\":{number},"))
+        .collect();
+    format!("{{{members}\"seconds\":{:.2}}}", took.as_secs_f64())
 }
 
 fn row(name: &str, number: u64, meaning: &str) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use submit_once::{OutboxError, Outcome, SubmissionState};
+use submit_once::{OutboxError, SubmissionState};
 use submit_once_reference_server::{EffectRecord, ReferenceServer, RequestRecord, Summary};
 
 use crate::app::{App, Entry, Replay};
@@ -109,7 +109,7 @@ impl Verdict {
         app: &App,
         entry: &Entry,
         effects: &[&EffectRecord],
-    ) -> std::result::Result<Option<Vec<u8>>, Failure> {
+    ) -> Result<Option<Vec<u8>>, Failure> {
         let Some(id) = entry.id() else {
             return Ok(None);
         };
@@ -125,7 +125,7 @@ impl Verdict {
         for effect in effects {
             if effect.body_sha256 != sha256(entry.order.body.as_bytes())
                 || effect.method != entry.order.method
-                || effect.path != entry.order.path
+                || !snapshot.url.ends_with(&effect.path)
             {
                 self.accuse(entry, "arrived at the server with other bytes");
             }
@@ -162,7 +162,7 @@ impl Verdict {
             SubmissionState::Succeeded => {}
             ended => self.accuse(entry, &format!("ended as {ended:?}, but has an effect")),
         }
-        let body = snapshot.outcome.and_then(|outcome: Outcome| outcome.body);
+        let body = snapshot.outcome.and_then(|outcome| outcome.body);
         let told = body
             .as_deref()
             .and_then(|body| serde_json::from_slice::<Result201>(body).ok());

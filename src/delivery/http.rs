@@ -160,12 +160,12 @@ fn fault_of(error: &reqwest::Error) -> Fault {
     }
 }
 
-/// tokio-rustls hands TLS errors on inside I/O errors.
+/// TLS errors come wrapped in I/O errors, more than once, which `source` looks past.
 fn wraps_tls(error: &(dyn Error + 'static)) -> bool {
     error
         .downcast_ref::<std::io::Error>()
         .and_then(std::io::Error::get_ref)
-        .is_some_and(|inner| inner.is::<rustls::Error>())
+        .is_some_and(|inner| inner.is::<rustls::Error>() || wraps_tls(inner))
 }
 
 /// A body that looks at the lease when it is first asked for.
