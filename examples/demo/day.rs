@@ -69,6 +69,13 @@ pub fn print_faults() {
     );
 }
 
+fn counted(orders: &Range<usize>) -> String {
+    match orders.len() {
+        1 => "1 order".to_owned(),
+        n => format!("{n} orders"),
+    }
+}
+
 pub struct Day<'a> {
     pub app: &'a App,
     pub server: &'a ReferenceServer,
@@ -94,8 +101,8 @@ impl Day<'_> {
         dice: &mut Dice,
     ) -> Result<(), Failure> {
         self.screen.phase(&format!(
-            "phase 1: {} orders are tapped; the app in the foreground and the worker deliver at once",
-            orders.len()
+            "phase 1: {} tapped; the app in the foreground and the worker deliver at once",
+            counted(&orders)
         ));
         self.foreground(true)?;
         crew.start()?;
@@ -117,9 +124,9 @@ impl Day<'_> {
         dice: &mut Dice,
     ) -> Result<(), Failure> {
         self.screen.phase(&format!(
-            "phase 2: the app is suspended and only takes taps, {} more orders; the worker delivers \
-             and is killed over and over",
-            orders.len()
+            "phase 2: the app is suspended and takes taps only, {} more; the worker delivers and is \
+             killed over and over",
+            counted(&orders)
         ));
         self.foreground(false)?;
         let batch = orders.len().div_ceil(ROUNDS);
@@ -161,8 +168,8 @@ impl Day<'_> {
         dice: &mut Dice,
     ) -> Result<(), Failure> {
         self.screen.phase(&format!(
-            "phase 3: airplane mode, app in the foreground; the last {} orders are tapped",
-            orders.len()
+            "phase 3: airplane mode with the app in the foreground; the last {} tapped",
+            counted(&orders)
         ));
         self.server.go_offline();
         let landing = Instant::now() + OFFLINE;

@@ -80,7 +80,7 @@ fn demo(args: &DemoArgs) -> Result<bool, Failure> {
         .tempdir()
         .map_err(|error| trouble("there is no temporary folder", error))?;
     println!(
-        "{} orders from {}, seed {}",
+        "orders: {} from {}, seed {}",
         orders.len(),
         args::shown(&args.input),
         args.seed

@@ -13,7 +13,10 @@ use crate::failure::Failure;
 
 /// One line of the file.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "one object with order, method, path, content_type and body"
+)]
 pub struct Order {
     /// The order's name, for people.
     pub order: String,
@@ -65,8 +68,14 @@ impl Order {
             Some("application/json") => serde_json::from_str::<serde::de::IgnoredAny>(&self.body)
                 .map(|_| ())
                 .map_err(|error| format!("the body is not the JSON that it claims: {error}")),
-            Some(content_type) if content_type.contains('/') => Ok(()),
-            Some(content_type) => Err(format!("“{content_type}” is not a media type")),
+            Some(content_type) => {
+                let visible = |byte| matches!(byte, b' '..=b'~');
+                if content_type.contains('/') && content_type.bytes().all(visible) {
+                    Ok(())
+                } else {
+                    Err(format!("{content_type:?} is not a media type"))
+                }
+            }
         }
     }
 }
@@ -89,12 +98,15 @@ pub fn read(path: &Path) -> Result<Vec<Order>, Failure> {
     let bytes =
         fs::read(path).map_err(|error| Failure::Input(format!("cannot read {file}: {error}")))?;
     let text = String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        Failure::Input(format!("{file} is not UTF-8: look at byte {at}"))
+        let sound = error.as_bytes().get(..error.utf8_error().valid_up_to());
+        let line = sound.map_or(1, |sound| sound.split(|byte| *byte == b'\n').count());
+        Failure::Input(format!("{file}, line {line}: not UTF-8"))
     })?;
     let mut orders: Vec<Order> = Vec::new();
     let mut names = HashMap::new();
     let mut paths = HashMap::new();
+    // A byte order mark is some editor's habit, not an order.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     for (index, line) in text.split('\n').enumerate() {
         if line.trim().is_empty() {
             continue;
