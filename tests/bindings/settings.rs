@@ -8,7 +8,7 @@ fn kotlin_is_in_the_internal_package_and_loads_the_library_by_its_name() {
     let kotlin = &WORKSHOP.kotlin;
     let package = kotlin.lines().find(|line| line.starts_with("package "));
     assert_eq!(package, Some("package dev.submitonce.internal"));
-    assert!(kotlin.contains("\"submit_once\""));
+    assert!(kotlin.contains("return \"submit_once\""));
 }
 
 #[test]
