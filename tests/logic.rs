@@ -1,6 +1,13 @@
 //! The rules, on the real core in a simulated world: time, randomness, network and executor are
 //! fake, the database files are real.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that panics has failed, and says where"
+)]
+
 mod common;
 
 #[path = "logic/budgets.rs"]

@@ -1,6 +1,13 @@
 //! The world as it is: real sockets, real files, real processes that are killed and frozen. What
 //! the server counts decides, never what the client believes.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that panics has failed, and says where"
+)]
+
 mod common;
 
 #[path = "world/accepting.rs"]
