@@ -13,6 +13,9 @@ use crate::failure::{Failure, trouble};
 use crate::screen::Screen;
 use crate::worker::Crew;
 
+/// When the app leaves the screen at the latest.
+const MORNING: Duration = Duration::from_secs(3);
+
 /// Kills in the second phase, if the first so many suffice for [`ON_WIRE`].
 const ROUNDS: usize = 12;
 const MOST_ROUNDS: usize = 30;
@@ -106,6 +109,7 @@ impl Day<'_> {
         ));
         self.foreground(true)?;
         crew.start()?;
+        let noon = orders.len();
         self.while_tapping(orders, dice, |dice| {
             for _ in 0..2 {
                 self.kill_at_random(crew, dice)?;
@@ -113,6 +117,12 @@ impl Day<'_> {
             }
             Ok(())
         })?;
+        // A good part is delivered by both before the app leaves the screen.
+        let most = noon * 2 / 3;
+        self.server.wait_for(
+            |records| records.iter().filter(|record| record.made_effect()).count() >= most,
+            MORNING,
+        );
         self.screen.standing();
         Ok(())
     }

@@ -16,8 +16,15 @@ pub fn print(verdict: &Verdict, took: Duration, as_json: bool) {
         &format!("calls of submit, from {THREADS} threads"),
     );
     row("submissions", verdict.submissions, "one for each order");
-    row("requests", server.requests, "that reached the server");
-    row("retries", retries, "of them, with the same key");
+    row(
+        "requests",
+        server.requests,
+        &format!(
+            "that reached the server, {} of them from workers",
+            verdict.requests_of_workers
+        ),
+    );
+    row("retries", retries, "repeats, each with the same key");
     row(
         "answers lost",
         server.answers_lost,
@@ -52,7 +59,10 @@ pub fn print(verdict: &Verdict, took: Duration, as_json: bool) {
     if verdict.broken.is_empty() {
         println!("Every order took effect exactly once.");
     } else {
-        println!("{} promises were broken.", verdict.broken.len());
+        println!(
+            "Promises were broken: {}, each named on standard error.",
+            verdict.broken.len()
+        );
     }
     if as_json {
         println!("{}", figures(verdict, retries, took));
@@ -66,6 +76,7 @@ fn figures(verdict: &Verdict, retries: u64, took: Duration) -> String {
         ("submissions", verdict.submissions),
         ("taps", verdict.taps),
         ("requests", server.requests),
+        ("requests_of_workers", verdict.requests_of_workers),
         ("retries", retries),
         ("answers_lost", server.answers_lost),
         ("processes_killed", verdict.kills.killed),

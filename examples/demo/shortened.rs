@@ -12,7 +12,7 @@ pub fn limits() -> Limits {
         quiet_time: Some(Duration::from_millis(1_000)),
         request_timeout: Duration::from_secs(2),
         backoff_first: Duration::from_millis(200),
-        backoff_most: Duration::from_secs(2),
+        backoff_most: Duration::from_secs(1),
         ..default_limits()
     }
 }

@@ -11,7 +11,7 @@ use submit_once_reference_server::{EffectRecord, ReferenceServer, RequestRecord,
 
 use crate::app::{App, Entry, Replay};
 use crate::failure::{Failure, trouble};
-use crate::worker::Count;
+use crate::worker::{self, Count};
 
 /// How long handlers of dead clients may take to end.
 const QUIET: Duration = Duration::from_secs(5);
@@ -22,6 +22,8 @@ pub struct Verdict {
     pub kills: Count,
     /// As the server counts.
     pub server: Summary,
+    /// Requests of worker processes among those that the server counts.
+    pub requests_of_workers: u64,
     pub effects: u64,
     pub lost: u64,
     pub held: u64,
@@ -54,6 +56,10 @@ pub fn judge(
         taps: app.taps(),
         kills,
         server: server.summary().map_err(failed)?,
+        requests_of_workers: records
+            .iter()
+            .filter(|record| worker::is_worker(record))
+            .count() as u64,
         effects: effects.len() as u64,
         lost: 0,
         held: 0,
@@ -148,16 +154,11 @@ impl Verdict {
                 self.accuse(entry, &format!("is held: {reason:?}"));
                 return Ok(None);
             }
-            _ if effects.len() != 1 => {
+            ended if effects.len() != 1 => {
                 self.lost += 1;
-                self.accuse(
-                    entry,
-                    &format!(
-                        "ended as {:?} with {} effects",
-                        snapshot.state,
-                        effects.len()
-                    ),
-                );
+                if effects.is_empty() {
+                    self.accuse(entry, &format!("ended as {ended:?} without an effect"));
+                }
             }
             SubmissionState::Succeeded => {}
             ended => self.accuse(entry, &format!("ended as {ended:?}, but has an effect")),

@@ -20,6 +20,9 @@ use crate::args::WorkerArgs;
 use crate::failure::{Failure, trouble};
 use crate::shortened;
 
+/// The user agent of each worker, with its number: what the server tells processes apart by.
+const WORKERS: &str = "field-sales/worker-";
+
 /// How long a drain may take.
 const BUDGET: Duration = Duration::from_secs(20);
 
@@ -122,7 +125,7 @@ impl<'a> Crew<'a> {
         let args = WorkerArgs {
             database: self.database.to_string_lossy().into_owned(),
             base_url: self.server.url(),
-            user_agent: format!("field-sales/worker-{}", self.started),
+            user_agent: format!("{WORKERS}{}", self.started),
         };
         let child = std::env::current_exe()
             .and_then(|program| {
@@ -237,6 +240,12 @@ impl Drop for Crew<'_> {
             let _ = worker.child.wait();
         }
     }
+}
+
+/// Whether a request came from a worker process.
+pub fn is_worker(record: &RequestRecord) -> bool {
+    let user_agent = record.user_agent.as_deref();
+    user_agent.is_some_and(|user_agent| user_agent.starts_with(WORKERS))
 }
 
 /// Whether the server has this request of the worker whole, and has not answered. A request whose
