@@ -112,7 +112,7 @@ impl Outbox {
         let store = self.store()?;
         let request = self.freeze(submission)?;
         let result = store.submit(request);
-        self.count(&result);
+        self.count(result.as_ref());
         let receipt = result?;
         self.core.engine.nudge();
         Ok(receipt)
@@ -126,6 +126,9 @@ impl Outbox {
             .map(|submission| self.freeze(submission))
             .collect::<Result<_, _>>()?;
         let receipts = store.submit_all(requests)?;
+        for receipt in &receipts {
+            self.count(Ok(receipt));
+        }
         self.core.engine.nudge();
         Ok(receipts)
     }
@@ -331,8 +334,9 @@ impl Outbox {
         )
     }
 
-    fn count(&self, result: &Result<Receipt, OutboxError>) {
+    fn count(&self, result: Result<&Receipt, &OutboxError>) {
         let calls = &self.core.calls;
+        Calls::add(&calls.all);
         match result {
             Ok(receipt) => match receipt.kind {
                 ReceiptKind::Accepted => {}

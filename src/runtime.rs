@@ -23,6 +23,9 @@ pub trait Executor: Send + Sync + 'static {
     fn blocking(&self, job: Box<dyn FnOnce() + Send>);
 }
 
+/// How long a thread of the pool waits for another job.
+const IDLE_THREADS: Duration = Duration::from_secs(2);
+
 /// The core's own tokio runtime: two workers for the network, and a pool for what blocks.
 pub struct OwnRuntime(Option<tokio::runtime::Runtime>);
 
@@ -36,6 +39,8 @@ impl OwnRuntime {
             .worker_threads(2)
             // Database jobs, DNS look-ups and listeners; each is short.
             .max_blocking_threads(8)
+            // Idle threads end soon, so that an idle outbox doesn't wake up for them later.
+            .thread_keep_alive(IDLE_THREADS)
             .thread_name("submit-once")
             .enable_all()
             .build()?;

@@ -19,7 +19,9 @@ use crate::clock::{Clock, UptimeMs};
 use crate::entropy::Entropy;
 use crate::error::{OutboxError, StorageError};
 use crate::policy::classify::Fault;
-use crate::policy::limits::{Limits, STORE_RETRY_FIRST, STORE_RETRY_MOST};
+use crate::policy::limits::{
+    Limits, RETAIN_EVERY, RETAIN_STEPS, STORE_RETRY_FIRST, STORE_RETRY_MOST,
+};
 use crate::runtime::{Executor, run_blocking};
 use crate::store::{Claim, Finished, Step, Store, earliest};
 
@@ -50,6 +52,7 @@ struct Gate {
     reports: mpsc::UnboundedReceiver<Report>,
     unsettled: Vec<Finished>,
     lease_until: UptimeMs,
+    retained: Option<UptimeMs>,
 }
 
 struct Flight {
@@ -94,6 +97,7 @@ impl Engine {
                 reports: receiver,
                 unsettled: Vec::new(),
                 lease_until: UptimeMs(i64::MIN),
+                retained: None,
             }),
             demand: Mutex::default(),
             nudge: Arc::new(Notify::new()),
@@ -276,6 +280,7 @@ impl Engine {
                     self.launch(&mut gate, claim);
                 }
                 self.renew(&mut gate);
+                self.retain(&mut gate, now);
                 turned.due = stepped.due;
                 let room = claims && gate.flights.len() < most;
                 let renewal = (!gate.flights.is_empty()).then(|| self.parts.limits.lease / 4);
@@ -298,6 +303,23 @@ impl Engine {
             && let Ok(until) = self.parts.store.renew()
         {
             self.extend_lease(gate, until);
+        }
+    }
+
+    /// Forgets in small steps, now and then, while nothing is on the wire. A failure costs nothing
+    /// but room; the next time comes.
+    fn retain(&self, gate: &mut Gate, now: UptimeMs) {
+        let lately = gate
+            .retained
+            .is_some_and(|last| now.since(last) < RETAIN_EVERY);
+        if lately || !gate.flights.is_empty() {
+            return;
+        }
+        gate.retained = Some(now);
+        for _ in 0..RETAIN_STEPS {
+            if !matches!(self.parts.store.retain(), Ok(true)) {
+                return;
+            }
         }
     }
 

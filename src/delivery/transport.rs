@@ -121,9 +121,12 @@ impl Shared {
     }
 
     fn report(&self, reported: Reported) {
-        self.reported.store(true, Ordering::Release);
+        let again = self.reported.swap(true, Ordering::AcqRel);
         self.done.notify_one();
-        (self.report)(reported);
+        // A late answer may prove something; a late failure says nothing new.
+        if !again || matches!(reported, Reported::Answered(_)) {
+            (self.report)(reported);
+        }
     }
 
     /// Ends the exchange from the core's side. The fault says whether bytes may have left.

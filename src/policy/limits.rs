@@ -211,6 +211,12 @@ pub const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 /// another process never waits long for its turn.
 pub const STEP_ROWS: usize = 128;
 
+/// How often an idle pump drops what retention no longer keeps.
+pub const RETAIN_EVERY: Duration = Duration::from_secs(60 * 60);
+
+/// Steps of retention at once: a bounded share of a worker's time.
+pub const RETAIN_STEPS: usize = 8;
+
 /// How often an observer in this process looks for what other processes have done. Only while
 /// somebody waits or observes.
 pub const OBSERVE_EVERY: Duration = Duration::from_secs(1);

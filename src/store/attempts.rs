@@ -46,6 +46,19 @@ pub(super) fn open(tx: &Tx<'_>, row: &Row, owner: i64, reading: &Reading) -> rus
         })
 }
 
+/// Counts an attempt that follows an answer, or an outcome that nobody knows. One that follows a
+/// missing network is normal.
+pub(super) fn note_retry(tx: &Tx<'_>, row: &Row) -> rusqlite::Result<()> {
+    tx.connection
+        .prepare_cached(
+            "UPDATE meta SET abnormal_retries = abnormal_retries + 1 WHERE EXISTS (
+                SELECT 1 FROM attempt WHERE submission = ?1 AND number = ?2
+                    AND (status IS NOT NULL OR mark = 'unknown'))",
+        )?
+        .execute((row.seq, row.attempts))?;
+    Ok(())
+}
+
 /// How an attempt ended, for its row.
 pub(super) struct End<'a> {
     pub(super) mark: AttemptMark,

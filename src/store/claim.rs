@@ -14,7 +14,8 @@ use super::writer::Tx;
 use crate::clock::{UptimeMs, WallMs};
 use crate::error::OutboxError;
 use crate::model::request::FrozenRequest;
-use crate::model::state::{AttemptMark, Event, SubmissionState};
+use crate::model::state::{AttemptMark, Ending, Event, Proof, SubmissionState, Then};
+use crate::model::submission::Effect;
 use crate::policy::age::{Reading, key_lifetime, lifetime_over};
 use crate::policy::limits::{LOOK_FOR_DEAD_EVERY, Limits, STEP_ROWS};
 
@@ -136,16 +137,29 @@ fn in_flight_of(tx: &Tx<'_>, owner: i64) -> rusqlite::Result<Vec<i64>> {
 }
 
 /// A lost lease: the attempt is unknown, and the quiet time counts from here, since its real end
-/// is not known.
+/// is not known. An attempt of a safe method has no effect, however it ended.
 fn lose(tx: &Tx<'_>, seq: i64, ended: bool, limits: &Limits) -> Result<(), OutboxError> {
     let mut row = submissions::by_seq(tx.connection, seq)?;
-    let transition = ask(tx, &row, Event::LeaseLost)?;
+    let (event, mark) = match row.effect {
+        Effect::None => (
+            Event::AttemptEnded(Ending {
+                proves: Proof::NotApplied,
+                closes_earlier: 0,
+                then: Then::Retry,
+            }),
+            AttemptMark::NotApplied,
+        ),
+        Effect::Overwrite | Effect::Keyed | Effect::Unkeyed => {
+            (Event::LeaseLost, AttemptMark::Unknown)
+        }
+    };
+    let transition = ask(tx, &row, event)?;
     if let Some(attempt) = row.fence {
         attempts::end(
             tx,
             attempt,
             &End {
-                mark: AttemptMark::Unknown,
+                mark,
                 ended,
                 status: None,
                 problem: Some("its process ended or froze before the answer"),
@@ -310,6 +324,7 @@ fn claim_one(
         return Ok(None);
     }
     let transition = ask(tx, &row, Event::Claimed)?;
+    attempts::note_retry(tx, &row)?;
     let attempt = attempts::open(tx, &row, owner.id, reading)?;
     row.attempts += 1;
     row.consent = false;

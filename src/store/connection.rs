@@ -51,7 +51,7 @@ pub(super) fn open_store(config: &StoreConfig) -> Result<Store, OpenError> {
             .map_err(StorageError::from)?;
     }
     let high_water = HighWater::new(&config.path).read();
-    let boot = boot_write(&connection, config, created, &token, high_water)?;
+    let boot = boot_write(&connection, config, &token, high_water)?;
     let guards = Guards::new(&config.path);
     let reader = connect(config)?;
     prepare(&reader, &config.limits)?;
@@ -64,7 +64,7 @@ pub(super) fn open_store(config: &StoreConfig) -> Result<Store, OpenError> {
     };
     Ok(Store {
         writer: Arc::new(Writer::new(connection, guards, context)),
-        reader: Mutex::new(reader),
+        reader: Mutex::new(Some(reader)),
         limits: config.limits.clone(),
         owner: Owner::new(boot.owner, &config.path, lock),
         report: OpenReport {
@@ -272,7 +272,6 @@ struct Boot {
 fn boot_write(
     connection: &Connection,
     config: &StoreConfig,
-    created: bool,
     token: &str,
     high_water: i64,
 ) -> Result<Boot, OpenError> {
@@ -280,13 +279,12 @@ fn boot_write(
     let now = config.clock.now();
     connection.execute_batch("BEGIN IMMEDIATE").map_err(sql)?;
     let written = (|| {
-        if created {
-            connection.execute(
-                "INSERT INTO meta (one, database_id, install_id, highest_wall)
-                 VALUES (1, randomblob(16), :install, :wall)",
-                named_params! { ":install": config.install_id, ":wall": now.wall.0 },
-            )?;
-        }
+        // Not only for a new file: its maker may have been killed right after making the tables.
+        connection.execute(
+            "INSERT INTO meta (one, database_id, install_id, highest_wall)
+                 VALUES (1, randomblob(16), :install, :wall) ON CONFLICT (one) DO NOTHING",
+            named_params! { ":install": config.install_id, ":wall": now.wall.0 },
+        )?;
         let boot_token = now
             .boot
             .clone()

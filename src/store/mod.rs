@@ -67,7 +67,8 @@ pub struct OpenReport {
 /// One open database.
 pub(crate) struct Store {
     writer: Arc<Writer>,
-    reader: Mutex<Connection>,
+    /// `None` once closed.
+    reader: Mutex<Option<Connection>>,
     limits: Limits,
     owner: Owner,
     report: OpenReport,
@@ -90,7 +91,7 @@ impl Store {
 
     /// Stores a request, or meets the one that is there. A repeat costs one read.
     pub(crate) fn submit(self: &Arc<Self>, request: FrozenRequest) -> Result<Receipt, OutboxError> {
-        if let Some(met) = intake::meet(&self.read(), &request)? {
+        if let Some(met) = self.read(|reader| intake::meet(reader, &request))? {
             return met;
         }
         let most = self.limits.max_queued;
@@ -117,7 +118,7 @@ impl Store {
         slot: &str,
         fresh: SubmissionId,
     ) -> Result<SubmissionId, OutboxError> {
-        if let Some(id) = slots::current(&self.read(), slot)? {
+        if let Some(id) = self.read(|reader| slots::current(reader, slot))? {
             return Ok(id);
         }
         let slot = slot.to_owned();
@@ -130,7 +131,7 @@ impl Store {
     }
 
     pub(crate) fn snapshot(&self, id: SubmissionId) -> Result<Option<Snapshot>, OutboxError> {
-        Ok(view::snapshot(&self.read(), id)?)
+        self.read(|reader| Ok(view::snapshot(reader, id)?))
     }
 
     pub(crate) fn list(
@@ -138,22 +139,22 @@ impl Store {
         filter: ListFilter,
         page: PageRequest,
     ) -> Result<SnapshotPage, OutboxError> {
-        Ok(view::list(&self.read(), filter, page)?)
+        self.read(|reader| Ok(view::list(reader, filter, page)?))
     }
 
     pub(crate) fn changes(&self, after: i64, limit: u32) -> Result<ChangePage, OutboxError> {
-        Ok(changes::page(&self.read(), after, limit)?)
+        self.read(|reader| Ok(changes::page(reader, after, limit)?))
     }
 
     pub(crate) fn counts(&self) -> Result<Counts, OutboxError> {
-        Ok(view::counts(&self.read())?)
+        self.read(|reader| Ok(view::counts(reader)?))
     }
 
     /// A number that differs once another connection has changed the database.
     pub(crate) fn data_version(&self) -> Result<i64, OutboxError> {
-        Ok(self
-            .read()
-            .query_row("PRAGMA data_version", [], |row| row.get(0))?)
+        let reader = self.lock_reader();
+        let reader = reader.as_ref().ok_or(OutboxError::Closed)?;
+        Ok(reader.query_row("PRAGMA data_version", [], |row| row.get(0))?)
     }
 
     pub(crate) fn cancel(self: &Arc<Self>, id: SubmissionId) -> Result<Snapshot, OutboxError> {
@@ -209,15 +210,27 @@ impl Store {
     /// Closes both connections and gives up the owner's lock. Waits for a transaction under way.
     pub(crate) fn close(self: &Arc<Self>) {
         self.writer.close(&self.owner);
-        let placeholder = Connection::open_in_memory();
-        if let Ok(placeholder) = placeholder {
-            let connection = std::mem::replace(&mut *self.read(), placeholder);
+        if let Some(reader) = self.lock_reader().take() {
+            reader.flush_prepared_statement_cache();
             // A failing close leaves nothing to do: the file descriptors go with the process.
-            drop(connection.close());
+            drop(reader.close());
         }
     }
 
-    fn read(&self) -> MutexGuard<'_, Connection> {
+    /// Reads from one state of the database: what several statements find belongs together.
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, OutboxError>,
+    ) -> Result<T, OutboxError> {
+        let reader = self.lock_reader();
+        let reader = reader.as_ref().ok_or(OutboxError::Closed)?;
+        let transaction = reader.unchecked_transaction()?;
+        let found = read(&transaction)?;
+        transaction.finish()?;
+        Ok(found)
+    }
+
+    fn lock_reader(&self) -> MutexGuard<'_, Option<Connection>> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -16,9 +16,7 @@ pub(super) fn step(tx: &Tx<'_>, limits: &Limits) -> Result<bool, OutboxError> {
     if buried || forgotten {
         // Some pages at a time; the rest comes with the next step.
         tx.connection
-            .prepare_cached("PRAGMA incremental_vacuum(64)")?
-            .query([])?
-            .next()?;
+            .execute_batch("PRAGMA incremental_vacuum(64)")?;
     }
     Ok(buried || forgotten || trimmed)
 }

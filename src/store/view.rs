@@ -232,6 +232,7 @@ pub(crate) struct Counts {
     pub(crate) in_flight: i64,
     pub(crate) attempts: i64,
     pub(crate) accepted: i64,
+    pub(crate) abnormal_retries: i64,
     pub(crate) last_cursor: i64,
 }
 
@@ -242,7 +243,7 @@ pub(super) fn counts(connection: &Connection) -> rusqlite::Result<Counts> {
                 (SELECT count(*) FROM submission WHERE state = 'held'),
                 (SELECT count(*) FROM submission WHERE owner IS NOT NULL),
                 (SELECT seq FROM sqlite_sequence WHERE name = 'attempt'),
-                accepted,
+                accepted, abnormal_retries,
                 (SELECT seq FROM sqlite_sequence WHERE name = 'change')
              FROM meta",
         )?
@@ -253,7 +254,8 @@ pub(super) fn counts(connection: &Connection) -> rusqlite::Result<Counts> {
                 in_flight: row.get(2)?,
                 attempts: row.get::<_, Option<i64>>(3)?.unwrap_or(0),
                 accepted: row.get(4)?,
-                last_cursor: row.get::<_, Option<i64>>(5)?.unwrap_or(0),
+                abnormal_retries: row.get(5)?,
+                last_cursor: row.get::<_, Option<i64>>(6)?.unwrap_or(0),
             })
         })
         .optional()?;

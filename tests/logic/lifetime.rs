@@ -211,3 +211,28 @@ fn a_decision_to_retry_waits_out_the_quiet_time() {
         assert!(seen[2].at - seen[1].at >= Duration::from_secs(15));
     });
 }
+
+/// A process that ended during a fetch leaves no doubt either.
+#[test]
+fn a_safe_method_whose_process_ended_is_not_in_doubt() {
+    let place = Place::new();
+    simulate(9, |world| async move {
+        let outbox = world.open(&place);
+        world.network.play([crate::common::sim::Play::Silence]);
+        let id = outbox.begin("fetch".into()).unwrap();
+        outbox
+            .submit(submit_once::Submission::new(id, "GET", "/configuration"))
+            .unwrap();
+        outbox.start().unwrap();
+        world.pass(Duration::from_secs(1)).await;
+        // As after a kill: the attempt is still open, and its owner is gone.
+        let copy = Place::new();
+        std::fs::copy(place.database(), copy.database()).unwrap();
+        let wal = |place: &Place| place.database().with_extension("sqlite3-wal");
+        std::fs::copy(wal(&place), wal(&copy)).unwrap();
+        let next = world.open(&copy);
+        drain(&next).await;
+        let snapshot = next.snapshot(id).unwrap();
+        assert_eq!((snapshot.state, snapshot.in_doubt), (SubmissionState::Pending, false));
+    });
+}

@@ -202,3 +202,52 @@ fn lists_are_paged_and_filtered() {
         assert!(outbox.list(ListFilter::All, negative).is_err());
     });
 }
+
+/// The three rates, by their formulas.
+#[test]
+fn the_rates_count_what_they_say() {
+    let place = Place::new();
+    simulate(6, |world| async move {
+        use crate::common::sim::{lost, unreachable};
+        let outbox = world.open(&place);
+        let none = outbox.stats().unwrap();
+        assert_eq!(
+            (none.duplicate_hit_rate, none.abnormal_retry_rate),
+            (0.0, 0.0)
+        );
+        world
+            .network
+            .play([unreachable(), lost(), status(503), status(201)]);
+        let order = order(&outbox, "form");
+        outbox.submit(order.clone()).unwrap();
+        outbox.submit(order.clone()).unwrap();
+        outbox.start().unwrap();
+        outbox.wait(order.id, HOUR).await.unwrap();
+        outbox.submit(order.clone()).unwrap();
+        outbox.submit(order.json("7")).unwrap_err();
+        let stats = outbox.stats().unwrap();
+        assert_eq!((stats.joined, stats.replayed), (1, 1));
+        assert_eq!(stats.duplicate_hit_rate, 2.0 / 4.0);
+        assert_eq!(stats.reuse_refused_rate, 1.0 / 4.0);
+        assert_eq!(stats.attempts, 4);
+        assert_eq!(stats.abnormal_retry_rate, 2.0 / 4.0);
+    });
+}
+
+/// Retention needs no call of the app: an idle pump does it.
+#[test]
+fn an_idle_pump_forgets_by_itself() {
+    let place = Place::new();
+    simulate(7, |world| async move {
+        let outbox = world.open(&place);
+        outbox.submit(order(&outbox, "form")).unwrap();
+        drain(&outbox).await;
+        world.pass(HOUR * 24 * 40).await;
+        drain(&outbox).await;
+        let rows: i64 = place
+            .sql()
+            .query_row("SELECT count(*) FROM submission", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(rows, 0);
+    });
+}

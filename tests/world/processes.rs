@@ -109,20 +109,25 @@ fn a_frozen_process_is_taken_over_when_its_lease_is_out_and_not_before() {
 #[test]
 fn a_process_that_thaws_after_its_lease_sends_nothing() {
     let (place, server) = (Place::new(), server());
-    // The name leads nowhere at first, so that the request isn't handed over.
-    server.go_offline();
-    let mut frozen = Agent::for_server(&place, &server);
+    let options = ["--base", &server.url(), "--limits", QUICK];
+    let mut frozen = Agent::start(&place, &[&options[..], &["--mute"]].concat());
     let id = frozen.ask("begin form");
     frozen.ask(&format!("submit {id} /orders tea"));
     frozen.ask("start");
+    assert_eq!(frozen.read(), "claimed");
+    // It has claimed and has no transaction open.
+    while frozen.ask("exclusive") != "free" {}
     frozen.freeze();
-    server.go_online().unwrap();
     let mut other = Agent::for_server(&place, &server);
     other.ask("start");
     assert_eq!(other.ask(&format!("wait {id} 60000")), "Settled");
     frozen.thaw();
+    // Only now it would hand its request over.
+    assert_eq!(frozen.ask("unmute"), "1");
     assert_eq!(frozen.ask(&format!("wait {id} 60000")), "Settled");
+    assert_eq!(frozen.ask("suspend"), "suspended");
     assert_converged(&server, 1);
+    assert_eq!(server.summary().unwrap().requests, 1);
 }
 
 /// A dead owner's submissions are taken over at once, by a process that is already running.
@@ -161,11 +166,18 @@ fn after_every_call_another_process_gets_the_exclusive_lock_at_once() {
         "drain 5000".to_owned(),
         format!("wait {id} 1000"),
         format!("result {id}"),
-        "start".to_owned(),
-        "suspend".to_owned(),
     ];
     for command in commands {
         agent.ask(&command);
         assert_eq!(other.ask("exclusive"), "free", "after {command}");
     }
+    // While it delivers in the foreground it uses the database; after `suspend` no more.
+    server.always(Matcher::Any, Behaviour::HoldBefore("held".into()));
+    let id = agent.ask("begin another-form");
+    agent.ask(&format!("submit {id} /orders tea"));
+    agent.ask("start");
+    server.wait_until_held("held", PATIENCE).unwrap();
+    assert_eq!(agent.ask("suspend"), "suspended");
+    assert_eq!(other.ask("exclusive"), "free", "after suspend");
+    server.release_all();
 }

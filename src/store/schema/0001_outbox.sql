@@ -19,7 +19,9 @@ CREATE TABLE meta (
     -- An unknown version 7 ID minted before this is refused: its tombstone may be gone.
     remembers_since INTEGER NOT NULL DEFAULT 0,
     -- Submissions ever accepted.
-    accepted INTEGER NOT NULL DEFAULT 0
+    accepted INTEGER NOT NULL DEFAULT 0,
+    -- Attempts that were made after an answer or a time-out.
+    abnormal_retries INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- Boots of the device that have used the database, so that uptimes can be compared.

@@ -1,8 +1,8 @@
 //! A process that uses the library as an app would, driven line by line on its standard input, for
 //! tests that kill, freeze and race real processes.
 //!
-//! Arguments: the database, then options `--base URL`, `--mute` (claims, and sends nothing),
-//! `--limits JSON` with milliseconds. Each line of input is a command; each answer is a line.
+//! Arguments: the database, then options `--base URL`, `--mute` (claims, and sends nothing before
+//! `unmute`), `--limits JSON` with milliseconds. Each line of input is a command; each answer is a line.
 
 #![allow(
     clippy::print_stdout,
@@ -17,18 +17,44 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use submit_once::{
-    DrainBudget, Exchange, Limits, Outbox, OutboxConfig, Seams, Submission, SubmissionId,
-    Transport, WireRequest,
+    DrainBudget, Exchange, HttpTransport, Limits, Outbox, OutboxConfig, OwnRuntime, Seams,
+    Submission, SubmissionId, Transport, WireRequest,
 };
 
-/// Takes requests and never sends them: what lies between a claim and its first byte.
-#[derive(Default)]
-struct Mute(Mutex<Vec<Exchange>>);
+/// Takes requests and keeps them back until it is told to send: what lies between a claim and its
+/// first byte.
+struct Mute {
+    kept: Mutex<Vec<(WireRequest, Exchange)>>,
+    http: HttpTransport,
+}
 
 impl Transport for Mute {
-    fn start(&self, _: WireRequest, exchange: Exchange) {
-        self.0.lock().expect("no panic").push(exchange);
+    fn start(&self, request: WireRequest, exchange: Exchange) {
+        self.kept
+            .lock()
+            .expect("no panic")
+            .push((request, exchange));
         say("claimed");
+    }
+}
+
+impl Mute {
+    fn new() -> Self {
+        let executor = Arc::new(OwnRuntime::start().expect("threads"));
+        Self {
+            kept: Mutex::default(),
+            http: HttpTransport::new(&Limits::default(), executor).expect("TLS"),
+        }
+    }
+
+    /// Hands everything over that was kept back. Says how much that was.
+    fn unmute(&self) -> String {
+        let kept = std::mem::take(&mut *self.kept.lock().expect("no panic"));
+        let count = kept.len();
+        for (request, exchange) in kept {
+            self.http.start(request, exchange);
+        }
+        count.to_string()
     }
 }
 
@@ -43,10 +69,11 @@ fn main() {
     let path = arguments.next().expect("a database");
     let mut config = OutboxConfig::at(path.clone());
     let mut seams = Seams::default();
+    let mut mute = None;
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--base" => config.base_url = arguments.next(),
-            "--mute" => seams.transport = Some(Arc::new(Mute::default())),
+            "--mute" => seams.transport = Some(Arc::clone(mute.insert(Arc::new(Mute::new()))) as _),
             "--limits" => {
                 let text = arguments.next().expect("limits");
                 config.limits = Some(limits(&text));
@@ -69,6 +96,10 @@ fn main() {
     for line in std::io::stdin().lock().lines() {
         let line = line.expect("readable input");
         let words: Vec<&str> = line.split(' ').collect();
+        if let (["unmute"], Some(mute)) = (words.as_slice(), &mute) {
+            say(&mute.unmute());
+            continue;
+        }
         match run(&outbox, &path, &runtime, &words) {
             Ok(answer) => say(&answer),
             Err(error) => say(&format!("error {error}")),
