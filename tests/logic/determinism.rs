@@ -55,8 +55,8 @@ fn trace(seed: u64) -> String {
         assert!(disk.opens.load(Ordering::SeqCst) > 0, "the VFS was used");
         *out.lock().unwrap() = format!("{changes:#?}{:#?}", seen_text(&seen));
     });
-    let text = trace.lock().unwrap().clone();
-    text
+    let trace = trace.lock().unwrap();
+    trace.clone()
 }
 
 fn seen_text(seen: &[crate::common::sim::Seen]) -> Vec<String> {
