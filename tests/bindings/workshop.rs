@@ -84,8 +84,8 @@ fn make() -> Workshop {
         target.to_str().unwrap(),
     ];
 
-    let library = ["rustc", "--package", "submit-once", "--lib"];
-    let mut build = cargo(&library);
+    // Alone, so without the features that only tests and programs need.
+    let mut build = cargo(&["rustc", "--package", "submit-once", "--lib"]);
     build.args(flags).args(["--crate-type", "cdylib"]);
     output(build);
     let library: PathBuf = target.join(profile).join(format!(
@@ -94,11 +94,18 @@ fn make() -> Workshop {
         std::env::consts::DLL_SUFFIX
     ));
 
+    // With the examples, as the tests are built: the features of the dependencies are the same
+    // then, and nothing but the generator itself is left to compile.
+    let mut build = cargo(&["build", "--workspace", "--bins", "--examples"]);
+    build.args(flags);
+    output(build);
+
     let folder = tempfile::tempdir().unwrap();
-    let mut generate = cargo(&["run", "--package", "uniffi-bindgen"]);
+    let generator = format!("uniffi-bindgen{}", std::env::consts::EXE_SUFFIX);
+    let mut generate = Command::new(target.join(profile).join(generator));
     generate
-        .args(flags)
-        .args(["--", "generate"])
+        .current_dir(root())
+        .arg("generate")
         .arg(&library)
         .args(["--language", "kotlin", "--language", "swift"])
         .args(["--no-format", "--out-dir"])
