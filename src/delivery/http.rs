@@ -1,13 +1,15 @@
 //! The default transport: reqwest over HTTP/1.1, rustls with ring and the bundled roots.
 //!
 //! The stack's own cleverness is off: it follows no redirect, repeats nothing, keeps no cookie and
-//! no cache. The last look at the lease happens when the HTTP engine asks for the request's body:
-//! then the connection is chosen and connected, and not a byte of the request has been written.
+//! no cache. The last look at the lease happens when the HTTP engine asks for the request's body,
+//! or for its length if there is none: then the connection is chosen and connected, and not a byte
+//! of the request has been written.
 
 use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -99,6 +101,8 @@ async fn send(
         builder = builder.body(reqwest::Body::wrap(LastLook {
             exchange: Some(Arc::clone(exchange)),
             body: Bytes::from(request.body),
+            reached: AtomicBool::new(false),
+            refused: AtomicBool::new(false),
         }));
     } else {
         // A safe method has no body to ask for and nothing to lose: looking before is enough.
@@ -169,9 +173,18 @@ fn wraps_tls(error: &(dyn Error + 'static)) -> bool {
 }
 
 /// A body that looks at the lease when it is first asked for.
+///
+/// A body without bytes is never asked for: the engine takes its length, which is zero, and is
+/// done. It does ask, in this order and right before it writes the head, whether the body is at
+/// its end, which this one denies, and for its length. Then is the time to look. The order tells
+/// the engine from middleware, which asks for the length before there is a connection.
 struct LastLook {
     exchange: Option<Arc<Exchange>>,
     body: Bytes,
+    /// The engine has been there.
+    reached: AtomicBool,
+    /// A look without a body to ask for found the lease lost.
+    refused: AtomicBool,
 }
 
 /// The last look found the lease lost, or the exchange stopped.
@@ -195,7 +208,7 @@ impl Body for LastLook {
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, NotConfirmed>>> {
         if let Some(exchange) = self.exchange.take()
-            && !exchange.confirm()
+            && (self.refused.load(Ordering::Acquire) || !exchange.confirm())
         {
             self.body = Bytes::new();
             return Poll::Ready(Some(Err(NotConfirmed)));
@@ -205,10 +218,24 @@ impl Body for LastLook {
     }
 
     fn is_end_stream(&self) -> bool {
+        self.reached.store(true, Ordering::Release);
         self.exchange.is_none() && self.body.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {
+        if self.body.is_empty()
+            && self.reached.load(Ordering::Acquire)
+            && let Some(exchange) = &self.exchange
+            && !exchange.confirm()
+        {
+            self.refused.store(true, Ordering::Release);
+            // Of unknown length, it is asked for, and can fail before the head leaves.
+            return SizeHint::default();
+        }
         SizeHint::with_exact(self.body.len() as u64)
     }
 }
+
+#[cfg(test)]
+#[path = "http_tests.rs"]
+mod tests;
