@@ -50,6 +50,11 @@ pub fn print(verdict: &Verdict, took: Duration, as_json: bool) {
         "requests with one key at once, at most",
     );
     row(
+        "too soon",
+        verdict.too_soon,
+        "requests within the quiet time after a lost answer",
+    );
+    row(
         "results replayed",
         verdict.replayed_receipts,
         "taps that met the first result, byte for byte",
@@ -91,6 +96,7 @@ fn figures(verdict: &Verdict, retries: u64, took: Duration) -> String {
         ("unsettled", verdict.unsettled),
         ("max_keys_per_submission", server.max_keys_per_path),
         ("max_in_flight_per_key", server.max_in_flight_per_key),
+        ("within_quiet_time", verdict.too_soon),
         ("replayed_receipts", verdict.replayed_receipts),
         ("broken", verdict.broken.len() as u64),
     ];

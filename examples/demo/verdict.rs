@@ -11,6 +11,7 @@ use submit_once_reference_server::{EffectRecord, ReferenceServer, RequestRecord,
 
 use crate::app::{App, Entry, Replay};
 use crate::failure::{Failure, trouble};
+use crate::shortened;
 use crate::worker::{self, Count};
 
 /// How long handlers of dead clients may take to end.
@@ -28,6 +29,8 @@ pub struct Verdict {
     pub lost: u64,
     pub held: u64,
     pub unsettled: u64,
+    /// Requests that came within the quiet time after one of the same key that got no answer.
+    pub too_soon: u64,
     /// Taps that met the result, with the right bytes.
     pub replayed_receipts: u64,
     /// One sentence for each broken promise; empty if all held.
@@ -64,6 +67,7 @@ pub fn judge(
         lost: 0,
         held: 0,
         unsettled: 0,
+        too_soon: 0,
         replayed_receipts: 0,
         broken: Vec::new(),
     };
@@ -211,17 +215,23 @@ impl Verdict {
                 }
             }
         }
-        if self.server.max_in_flight_per_key > 1 {
-            for (first, second) in overlaps(records) {
-                self.broken.push(format!(
-                    "{} had two requests in flight at once: number {} of {} and number {} of {}",
-                    name(first.key.as_deref().unwrap_or_default()),
-                    first.number,
-                    first.user_agent.as_deref().unwrap_or_default(),
-                    second.number,
-                    second.user_agent.as_deref().unwrap_or_default(),
-                ));
-            }
+        for (first, second) in successions(records) {
+            let what = if overlap(first, second) {
+                "two requests in flight at once"
+            } else if within_quiet_time(first, second) {
+                self.too_soon += 1;
+                "no quiet time between two requests"
+            } else {
+                continue;
+            };
+            self.broken.push(format!(
+                "{} had {what}: number {} of {} and number {} of {}",
+                name(first.key.as_deref().unwrap_or_default()),
+                first.number,
+                first.user_agent.as_deref().unwrap_or_default(),
+                second.number,
+                second.user_agent.as_deref().unwrap_or_default(),
+            ));
         }
     }
 }
@@ -236,19 +246,30 @@ fn keys_per_path(records: &[RequestRecord]) -> HashMap<&str, HashSet<&str>> {
     keys
 }
 
-/// Pairs of requests with one key whose flights overlapped, a request and the next of its key.
-fn overlaps(records: &[RequestRecord]) -> Vec<(&RequestRecord, &RequestRecord)> {
+/// Each request with the next of its key.
+fn successions(
+    records: &[RequestRecord],
+) -> impl Iterator<Item = (&RequestRecord, &RequestRecord)> {
     let mut last: HashMap<&str, &RequestRecord> = HashMap::new();
-    let mut pairs = Vec::new();
-    for record in records {
+    records.iter().filter_map(move |record| {
         let key = record.key.as_deref().unwrap_or_default();
-        if let Some(before) = last.insert(key, record)
-            && before.flight_ended_at_ns().unwrap_or(u64::MAX) > record.arrived_at_ns
-        {
-            pairs.push((before, record));
-        }
-    }
-    pairs
+        last.insert(key, record).map(|before| (before, record))
+    })
+}
+
+/// Whether two requests of a key were in flight at once.
+fn overlap(first: &RequestRecord, second: &RequestRecord) -> bool {
+    first.flight_ended_at_ns().unwrap_or(u64::MAX) > second.arrived_at_ns
+}
+
+/// Whether a request came too soon after one that got no answer. The server sees the end of a
+/// connection a little later than its client, which counts from there, so half the time will do.
+fn within_quiet_time(first: &RequestRecord, second: &RequestRecord) -> bool {
+    let quiet = shortened::limits().quiet_time.unwrap_or_default() / 2;
+    let quiet = u64::try_from(quiet.as_nanos()).unwrap_or(u64::MAX);
+    first
+        .lost_at_ns
+        .is_some_and(|lost| second.arrived_at_ns.saturating_sub(lost) < quiet)
 }
 
 fn sha256(bytes: &[u8]) -> String {
