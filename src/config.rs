@@ -27,9 +27,6 @@ pub struct OutboxConfig {
     /// The `User-Agent` of requests that store none.
     #[uniffi(default = None)]
     pub user_agent: Option<String>,
-    /// What identifies this installation on this device and is not part of a backup.
-    #[uniffi(default = None)]
-    pub install_id: Option<String>,
     /// What identifies this boot of the device, where the host knows better than the system.
     #[uniffi(default = None)]
     pub boot: Option<String>,
@@ -44,7 +41,6 @@ impl OutboxConfig {
             profile: None,
             limits: None,
             user_agent: None,
-            install_id: None,
             boot: None,
         }
     }
@@ -92,4 +88,7 @@ pub struct Seams {
     pub transport: Option<Arc<dyn Transport>>,
     /// The name of a registered SQLite VFS: the disk.
     pub vfs: Option<String>,
+    /// Share nothing with other outboxes of this process on the same path, as if they were of
+    /// another process: for simulations of several.
+    pub apart: bool,
 }

@@ -20,7 +20,7 @@ use crate::model::request::check_origin;
 use crate::policy::limits::{Limits, OBSERVE_EVERY};
 use crate::policy::profile::{KeyPlace, ServerProfile};
 use crate::runtime::{Executor, OwnRuntime, run_blocking};
-use crate::store::{OpenReport, Store, StoreConfig, file_identity};
+use crate::store::{OpenReport, Store, StoreConfig, file_identity, make_folder};
 
 /// One database in one process.
 pub(crate) struct Core {
@@ -51,10 +51,12 @@ impl Core {
         config: OutboxConfig,
         seams: Seams,
     ) -> Result<(Arc<Self>, OpenReport), OpenError> {
+        let checked = Checked::read(&config)?;
         let path = absolute(&config.path)?;
         let mut open = lock(&OPEN);
         let open = open.get_or_insert_with(HashMap::new);
-        if let Some(core) = open.get(&path).and_then(Weak::upgrade)
+        if !seams.apart
+            && let Some(core) = open.get(&path).and_then(Weak::upgrade)
             && core.handles.load(Ordering::Acquire) > 0
             && core.identity == file_identity(&path)
         {
@@ -69,22 +71,28 @@ impl Core {
             };
             return Ok((core, report));
         }
-        let core = Arc::new(Self::build(config, path.clone(), seams)?);
+        let apart = seams.apart;
+        let core = Arc::new(Self::build(config, checked, path.clone(), seams)?);
         let report = core.engine.parts().store.report().clone();
-        open.insert(path, Arc::downgrade(&core));
+        if !apart {
+            open.insert(path, Arc::downgrade(&core));
+        }
         open.retain(|_, core| core.strong_count() > 0);
         Ok((core, report))
     }
 
-    fn build(config: OutboxConfig, path: PathBuf, seams: Seams) -> Result<Self, OpenError> {
-        let limits = config.limits.clone().unwrap_or_default();
-        limits
-            .check()
-            .map_err(|problem| invalid("limits", problem))?;
-        let base = config.base_url.as_deref().map(read_base).transpose()?;
-        let profile = config.profile.clone().unwrap_or_default();
-        check_profile(&profile)?;
-        let user_agent = read_user_agent(config.user_agent.as_deref())?;
+    fn build(
+        config: OutboxConfig,
+        checked: Checked,
+        path: PathBuf,
+        seams: Seams,
+    ) -> Result<Self, OpenError> {
+        let Checked {
+            limits,
+            base,
+            profile,
+            user_agent,
+        } = checked;
         let clock: Arc<dyn Clock> = seams
             .clock
             .unwrap_or_else(|| Arc::new(SystemClock::new(config.boot.clone())));
@@ -92,7 +100,6 @@ impl Core {
         let store = Store::open(&StoreConfig {
             path: path.clone(),
             vfs: seams.vfs,
-            install_id: config.install_id.clone(),
             limits: limits.clone(),
             clock: Arc::clone(&clock),
             entropy: Arc::clone(&entropy),
@@ -152,7 +159,10 @@ impl Core {
         }
         self.engine.close();
         if let Some(open) = open.as_mut() {
-            open.remove(&self.path);
+            let is_own = |core: &Weak<Self>| std::ptr::eq(core.as_ptr(), self);
+            if open.get(&self.path).is_some_and(is_own) {
+                open.remove(&self.path);
+            }
         }
     }
 
@@ -174,18 +184,18 @@ impl Core {
     /// nobody observes any more.
     async fn look(self: Arc<Self>) {
         let parts = self.engine.parts();
+        // What came between the observer's own first look and this one counts as seen now.
         let mut last = None;
         loop {
             let store = Arc::clone(&parts.store);
             let version = run_blocking(&parts.executor, move || store.data_version()).await;
-            let Some(Ok(version)) = version else {
-                // Closed, or not readable now; whoever waits finds that out by itself.
+            // A version that can't be read now may be read at the next look.
+            if let Some(Ok(version)) = version
+                && last.replace(version) != Some(version)
+            {
                 self.engine.changed().send_modify(|count| *count += 1);
-                lock(&self.observers).looking = false;
-                return;
-            };
-            if last.replace(version).is_some_and(|last| last != version) {
-                self.engine.changed().send_modify(|count| *count += 1);
+                // There may be something to deliver, too.
+                self.engine.nudge();
             }
             parts.executor.sleep(OBSERVE_EVERY).await;
             let mut observers = lock(&self.observers);
@@ -223,7 +233,33 @@ fn setup(error: &dyn std::fmt::Display) -> OpenError {
     }
 }
 
-/// The one spelling of a path within this process, whether the file exists already or not.
+/// A configuration that makes sense.
+struct Checked {
+    limits: Limits,
+    base: Option<Url>,
+    profile: ServerProfile,
+    user_agent: String,
+}
+
+impl Checked {
+    fn read(config: &OutboxConfig) -> Result<Self, OpenError> {
+        let limits = config.limits.clone().unwrap_or_default();
+        limits
+            .check()
+            .map_err(|problem| invalid("limits", problem))?;
+        let profile = config.profile.clone().unwrap_or_default();
+        check_profile(&profile)?;
+        Ok(Self {
+            limits,
+            base: config.base_url.as_deref().map(read_base).transpose()?,
+            profile,
+            user_agent: read_user_agent(config.user_agent.as_deref())?,
+        })
+    }
+}
+
+/// The one spelling of a path within this process, whether the file exists already or not. Makes
+/// its folder, since a folder that isn't there yet may be spelled through links that are.
 fn absolute(path: &str) -> Result<PathBuf, OpenError> {
     if path.is_empty() || path.contains('\0') {
         return Err(invalid("path", "name a file in a private folder"));
@@ -234,6 +270,9 @@ fn absolute(path: &str) -> Result<PathBuf, OpenError> {
         })
     };
     let path = std::path::absolute(Path::new(path)).map_err(unavailable)?;
+    if let Some(folder) = path.parent() {
+        make_folder(folder)?;
+    }
     if let Ok(whole) = path.canonicalize() {
         return Ok(whole);
     }

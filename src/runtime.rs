@@ -23,6 +23,11 @@ pub trait Executor: Send + Sync + 'static {
     fn blocking(&self, job: Box<dyn FnOnce() + Send>);
 }
 
+/// Database jobs, listeners and DNS look-ups share the pool. A look-up on a bad network can hang for
+/// many seconds, and there may be one for each request on the wire; the database must not wait for
+/// them. Threads only come when they are needed.
+const BLOCKING_THREADS: usize = 256;
+
 /// How long a thread of the pool waits for another job.
 const IDLE_THREADS: Duration = Duration::from_secs(2);
 
@@ -37,8 +42,7 @@ impl OwnRuntime {
     pub fn start() -> std::io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
-            // Database jobs, DNS look-ups and listeners; each is short.
-            .max_blocking_threads(8)
+            .max_blocking_threads(BLOCKING_THREADS)
             // Idle threads end soon, so that an idle outbox doesn't wake up for them later.
             .thread_keep_alive(IDLE_THREADS)
             .thread_name("submit-once")

@@ -18,6 +18,8 @@ mod convergence;
 mod decisions;
 #[path = "logic/determinism.rs"]
 mod determinism;
+#[path = "logic/disk.rs"]
+mod disk;
 #[path = "logic/doubt.rs"]
 mod doubt;
 #[path = "logic/drains.rs"]
@@ -26,6 +28,8 @@ mod drains;
 mod guards;
 #[path = "logic/intents.rs"]
 mod intents;
+#[path = "logic/lapses.rs"]
+mod lapses;
 #[path = "logic/lifetime.rs"]
 mod lifetime;
 #[path = "logic/observing.rs"]

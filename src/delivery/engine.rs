@@ -23,7 +23,7 @@ use crate::policy::limits::{
     Limits, RETAIN_EVERY, RETAIN_STEPS, STORE_RETRY_FIRST, STORE_RETRY_MOST,
 };
 use crate::runtime::{Executor, run_blocking};
-use crate::store::{Claim, Finished, Step, Store, earliest};
+use crate::store::{Claim, Finished, Step, Stepped, Store, earliest};
 
 /// What the engine is made of: every seam in one place.
 pub(crate) struct Parts {
@@ -73,7 +73,9 @@ struct Demand {
     suspended: bool,
     closed: bool,
     pumping: bool,
-    drains: Vec<Drain>,
+    /// Grows with each demand. A turn answers only for those that were there when it began.
+    asked: u64,
+    drains: Vec<(u64, Drain)>,
 }
 
 /// What a turn of the pump found.
@@ -84,6 +86,10 @@ struct Turned {
     /// When the pump has to turn again by itself.
     next: Option<Duration>,
     in_flight: usize,
+    /// Answers that could not be written down yet.
+    unsettled: bool,
+    /// The last demand that it knows of.
+    asked: u64,
     error: Option<OutboxError>,
 }
 
@@ -139,7 +145,9 @@ impl Engine {
         let deadline = self.parts.clock.now().uptime.plus(budget.time);
         self.demand(|demand| {
             demand.suspended = false;
-            demand.drains.push(Drain::new(deadline, sender));
+            demand
+                .drains
+                .push((demand.asked, Drain::new(deadline, sender)));
         })?;
         Ok(receiver)
     }
@@ -149,6 +157,7 @@ impl Engine {
         if demand.closed {
             return Err(OutboxError::Closed);
         }
+        demand.asked += 1;
         ask(&mut demand);
         let idle = !std::mem::replace(&mut demand.pumping, true);
         drop(demand);
@@ -173,23 +182,26 @@ impl Engine {
         }
         let mut gate = lock(&self.gate);
         self.collect(&mut gate);
-        let flights = std::mem::take(&mut gate.flights);
-        for flight in flights.into_values() {
-            let fault = flight.shared.stop(Fault::Stopped);
-            let finished = self.judge(&flight.about, Reported::Failed(fault));
-            gate.unsettled.push(finished);
-        }
+        self.stop_flights(&mut gate);
         self.nudge();
         if gate.unsettled.is_empty() {
             return Ok(());
         }
-        let finished = gate.unsettled.clone();
         self.parts.store.step(Step {
-            finished,
-            capacity: 0,
+            finished: gate.unsettled.clone(),
+            ..Step::default()
         })?;
         gate.unsettled.clear();
         Ok(())
+    }
+
+    /// Ends everything on the wire from this side. What may have left is unknown then.
+    fn stop_flights(&self, gate: &mut Gate) {
+        for flight in std::mem::take(&mut gate.flights).into_values() {
+            let fault = flight.shared.stop(Fault::Stopped);
+            let finished = self.judge(&flight.about, Reported::Failed(fault));
+            gate.unsettled.push(finished);
+        }
     }
 
     pub(crate) fn close(&self) {
@@ -246,51 +258,74 @@ impl Engine {
         let mut gate = lock(&self.gate);
         self.collect(&mut gate);
         let now = self.parts.clock.now().uptime;
+        let mut turned = Turned::default();
         let claims = {
             let demand = lock(&self.demand);
+            turned.asked = demand.asked;
             if demand.suspended || demand.closed {
-                return Turned::default();
+                return turned;
             }
-            demand.started || demand.drains.iter().any(|drain| drain.claims_at(now))
+            demand.started || demand.drains.iter().any(|(_, drain)| drain.claims_at(now))
         };
-        let most = self.parts.limits.max_in_flight as usize;
-        let capacity = if claims {
-            most.saturating_sub(gate.flights.len())
-        } else {
-            0
-        };
-        let finished = gate.unsettled.clone();
-        let stepped = self.parts.store.step(Step { finished, capacity });
-        let mut turned = Turned::default();
-        match stepped {
+        if gate.lease_until < now {
+            // The device slept, or the process was frozen: others may have taken over.
+            self.stop_flights(&mut gate);
+        }
+        match self.step(&mut gate, claims) {
             Ok(stepped) => {
-                gate.unsettled.clear();
-                {
-                    let mut demand = lock(&self.demand);
-                    for state in &stepped.settled {
-                        for drain in &mut demand.drains {
-                            drain.note_settled(*state);
-                        }
-                    }
-                }
-                if !stepped.claims.is_empty() {
-                    self.extend_lease(&mut gate, stepped.lease);
-                }
-                for claim in stepped.claims {
-                    self.launch(&mut gate, claim);
-                }
                 self.renew(&mut gate);
                 self.retain(&mut gate, now);
                 turned.due = stepped.due;
-                let room = claims && gate.flights.len() < most;
+                let room = claims && gate.flights.len() < self.most_in_flight();
                 let renewal = (!gate.flights.is_empty()).then(|| self.parts.limits.lease / 4);
                 let due = if room { stepped.due } else { None };
                 turned.next = earliest([due, stepped.chores, renewal]);
             }
             Err(error) => turned.error = Some(error),
         }
+        if !gate.unsettled.is_empty() && turned.error.is_none() {
+            turned.next = Some(Duration::ZERO);
+        }
+        turned.unsettled = !gate.unsettled.is_empty();
         turned.in_flight = gate.flights.len();
         turned
+    }
+
+    fn most_in_flight(&self) -> usize {
+        self.parts.limits.max_in_flight as usize
+    }
+
+    /// Settles and claims, and launches what was claimed.
+    fn step(self: &Arc<Self>, gate: &mut Gate, claims: bool) -> Result<Stepped, OutboxError> {
+        let room = self.most_in_flight().saturating_sub(gate.flights.len());
+        let step = Step {
+            finished: gate.unsettled.clone(),
+            capacity: if claims { room } else { 0 },
+            on_the_wire: !gate.flights.is_empty(),
+        };
+        let full = OutboxError::from(StorageError::Full);
+        let mut stepped = match self.parts.store.step(step.clone()) {
+            // The ballast has just made room.
+            Err(error) if error == full && !step.finished.is_empty() => self.parts.store.step(step),
+            stepped => stepped,
+        }?;
+        gate.unsettled.clear();
+        for state in &stepped.settled {
+            for (_, drain) in &mut lock(&self.demand).drains {
+                drain.note_settled(*state);
+            }
+        }
+        if stepped.lapsed {
+            self.stop_flights(gate);
+        }
+        let claims = std::mem::take(&mut stepped.claims);
+        if !claims.is_empty() {
+            self.extend_lease(gate, stepped.lease);
+        }
+        for claim in claims {
+            self.launch(gate, claim);
+        }
+        Ok(stepped)
     }
 
     /// Extends the lease while requests live, long before it runs out. Where it can't be, the next
@@ -298,11 +333,13 @@ impl Engine {
     fn renew(&self, gate: &mut Gate) {
         let now = self.parts.clock.now().uptime;
         let left = gate.lease_until.since(now);
-        if !gate.flights.is_empty()
-            && left < self.parts.limits.lease.mul_f32(0.8)
-            && let Ok(until) = self.parts.store.renew()
-        {
-            self.extend_lease(gate, until);
+        if gate.flights.is_empty() || left > self.parts.limits.lease.mul_f32(0.8) {
+            return;
+        }
+        match self.parts.store.renew() {
+            Ok(Some(until)) => self.extend_lease(gate, until),
+            Ok(None) => self.stop_flights(gate),
+            Err(_) => {}
         }
     }
 
@@ -332,7 +369,7 @@ impl Engine {
         while let Ok(report) = gate.reports.try_recv() {
             if let Some(flight) = gate.flights.remove(&report.about.attempt) {
                 let took = self.parts.clock.now().uptime.since(flight.began);
-                for drain in &mut lock(&self.demand).drains {
+                for (_, drain) in &mut lock(&self.demand).drains {
                     drain.note_exchange(took);
                 }
             }
@@ -395,7 +432,13 @@ impl Engine {
             earliest([turned.due, turned.next]).map(|next| now.wall.plus(next).to_system_time());
         let mut going = Vec::new();
         let mut times: Vec<Duration> = next.into_iter().collect();
-        for drain in std::mem::take(&mut demand.drains) {
+        for (asked, drain) in std::mem::take(&mut demand.drains) {
+            if asked > turned.asked {
+                // It joined after the turn began, so nobody has looked for it yet.
+                times.push(Duration::ZERO);
+                going.push((asked, drain));
+                continue;
+            }
             let over = now.uptime >= drain.deadline
                 || (!drain.claims_at(now.uptime) && turned.in_flight == 0);
             if stopped {
@@ -408,12 +451,13 @@ impl Engine {
                 drain.finish(DrainStop::BudgetEnded, turned.in_flight, wake_at);
             } else {
                 times.push(drain.deadline.since(now.uptime));
-                going.push(drain);
+                going.push((asked, drain));
             }
         }
         demand.drains = going;
-        let wanted = demand.started || !demand.drains.is_empty() || turned.in_flight > 0;
-        if stopped || !wanted {
+        let wanted =
+            demand.started || !demand.drains.is_empty() || turned.in_flight > 0 || turned.unsettled;
+        if (stopped && demand.drains.is_empty()) || !wanted {
             demand.pumping = false;
             return None;
         }

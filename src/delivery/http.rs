@@ -74,22 +74,28 @@ impl Transport for HttpTransport {
 async fn run(client: reqwest::Client, request: WireRequest, exchange: Exchange) {
     let exchange = Arc::new(exchange);
     let most = request.max_answer_bytes;
-    let outcome = tokio::select! {
-        outcome = send(&client, request, &exchange, most) => outcome,
+    let response = tokio::select! {
+        response = send(&client, request, &exchange) => response,
         () = exchange.stopped() => Err(Fault::Stopped),
     };
-    match outcome {
-        Ok(answer) => exchange.answered(answer),
-        Err(fault) => exchange.failed(fault),
-    }
+    let mut response = match response {
+        Ok(response) => response,
+        Err(fault) => return exchange.failed(fault),
+    };
+    // From here on the answer's head is known, and counts even if its body never ends.
+    let mut answer = head(&response);
+    answer.complete = tokio::select! {
+        complete = read(&mut response, &mut answer.body, most) => complete,
+        () = exchange.stopped() => false,
+    };
+    exchange.answered(answer);
 }
 
 async fn send(
     client: &reqwest::Client,
     request: WireRequest,
     exchange: &Arc<Exchange>,
-    most: usize,
-) -> Result<WireAnswer, Fault> {
+) -> Result<reqwest::Response, Fault> {
     let method =
         reqwest::Method::from_bytes(request.method.as_bytes()).map_err(|_| Fault::NotSent)?;
     let has_effect = !method.is_safe();
@@ -97,6 +103,7 @@ async fn send(
     for header in request.headers {
         builder = builder.header(header.name, header.value);
     }
+    let asks_for_body = has_effect && !request.body.is_empty();
     if has_effect {
         builder = builder.body(reqwest::Body::wrap(LastLook {
             exchange: Some(Arc::clone(exchange)),
@@ -113,12 +120,17 @@ async fn send(
             builder = builder.body(request.body);
         }
     }
-    let response = builder.send().await.map_err(|error| fault_of(&error))?;
-    Ok(read(response, most).await)
+    builder.send().await.map_err(|error| {
+        if asks_for_body && !exchange.is_confirmed() && !error.is_connect() {
+            // The body was never asked for, so nothing was written.
+            Fault::NotSent
+        } else {
+            fault_of(&error)
+        }
+    })
 }
 
-async fn read(mut response: reqwest::Response, most: usize) -> WireAnswer {
-    let status = response.status().as_u16();
+fn head(response: &reqwest::Response) -> WireAnswer {
     let headers = response
         .headers()
         .iter()
@@ -129,19 +141,22 @@ async fn read(mut response: reqwest::Response, most: usize) -> WireAnswer {
             })
         })
         .collect();
-    let mut body = Vec::new();
-    let complete = loop {
+    WireAnswer {
+        status: response.status().as_u16(),
+        headers,
+        body: Vec::new(),
+        complete: false,
+    }
+}
+
+/// Reads the body. True if it arrived whole and wasn't larger than allowed.
+async fn read(response: &mut reqwest::Response, body: &mut Vec<u8>, most: usize) -> bool {
+    loop {
         match response.chunk().await {
             Ok(Some(chunk)) if body.len() + chunk.len() <= most => body.extend_from_slice(&chunk),
-            Ok(Some(_)) | Err(_) => break false,
-            Ok(None) => break true,
+            Ok(Some(_)) | Err(_) => return false,
+            Ok(None) => return true,
         }
-    };
-    WireAnswer {
-        status,
-        headers,
-        body,
-        complete,
     }
 }
 

@@ -14,7 +14,6 @@ use crate::policy::backoff::{exponential, with_jitter};
 use crate::policy::classify::{self, Answer, Circumstances, Fault, Judgement, Wait};
 use crate::policy::limits::Limits;
 use crate::policy::profile::{KeyPlace, ServerProfile};
-use crate::policy::retry_after::server_time;
 use crate::store::KeptAnswer;
 use crate::store::{Claim, Finished};
 
@@ -111,13 +110,14 @@ pub(super) fn judge(
             )
         }
         Reported::Answered(answer) => {
+            let seen = Answer {
+                status: answer.status,
+                headers: &answer.headers,
+                body: &answer.body,
+                complete: answer.complete,
+            };
             let judgement = classify::answer(
-                &Answer {
-                    status: answer.status,
-                    headers: &answer.headers,
-                    body: &answer.body,
-                    complete: answer.complete,
-                },
+                &seen,
                 &Circumstances {
                     effect: about.effect,
                     profile: &about.profile,
@@ -130,9 +130,7 @@ pub(super) fn judge(
             );
             let problem = (judgement.proves != Proof::Applied)
                 .then(|| format!("the server answered {}", answer.status));
-            let server_time = find(&answer, "date")
-                .and_then(server_time)
-                .map(WallMs::from_system_time);
+            let server_time = seen.server_time(&about.profile);
             Finished {
                 server_time,
                 answer: Some(keep(answer)),

@@ -107,6 +107,8 @@ impl Shared {
         })
     }
 
+    /// The last look. An exchange that was stopped never confirms again, whatever becomes of the
+    /// lease: the engine stops what was on the wire before it takes a lapsed lease up anew.
     fn confirm(&self) -> bool {
         self.lease.holds()
             && (self
@@ -205,7 +207,9 @@ impl Exchange {
             (true, Fault::Offline | Fault::Unreachable | Fault::Tls | Fault::NotSent) => {
                 Fault::Lost
             }
-            (false, Fault::TimedOut | Fault::Lost | Fault::Stopped) => Fault::NotSent,
+            (false, Fault::Stopped) => Fault::NotSent,
+            // A transport that says so without having asked is believed: better in doubt than
+            // wrong.
             (_, fault) => fault,
         }
     }
@@ -214,7 +218,7 @@ impl Exchange {
 impl Drop for Exchange {
     fn drop(&mut self) {
         if !self.finished.load(Ordering::Acquire) {
-            let fault = self.honest(Fault::Lost);
+            let fault = self.honest(Fault::Stopped);
             self.shared.report(Reported::Failed(fault));
         }
     }

@@ -152,7 +152,7 @@ fn a_checksum_is_the_same_for_ever() {
         .collect();
     assert_eq!(
         hex,
-        "cb942cdddf040605cdb397073d5415a9a78d7e9b99216157bbf5fb723eb2ef8c"
+        "3fe9f3b7994ad1082dd467cff644064c63bb1719fec1170b23f69e894903643a"
     );
 }
 

@@ -119,7 +119,7 @@ impl FrozenRequest {
             hash.part(header.name.as_bytes());
             hash.part(header.value.as_bytes());
         }
-        hash.part(key_place_text(&self.profile).as_bytes());
+        hash.part(&self.profile.digest());
         hash.part(body_digest);
         hash.part(self.fingerprint.as_bytes());
         hash.finish()

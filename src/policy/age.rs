@@ -18,6 +18,8 @@ pub struct Began {
     pub boot: i64,
     /// The uptime then.
     pub uptime: UptimeMs,
+    /// The device's wall clock then.
+    pub device: WallMs,
     /// The best known wall time then.
     pub wall: WallMs,
     /// The greatest age that was recorded since.
@@ -31,6 +33,8 @@ pub struct Reading {
     pub boot: i64,
     /// The uptime.
     pub uptime: UptimeMs,
+    /// The device's wall clock.
+    pub device: WallMs,
     /// The best known wall time: the server's last `Date` carried forward by the uptime where
     /// there is one from this boot, else the wall clock.
     pub wall: WallMs,
@@ -43,10 +47,14 @@ pub fn age(began: &Began, now: &Reading) -> Option<Duration> {
     if began.boot == now.boot {
         return Some(now.uptime.since(began.uptime).max(began.at_least));
     }
-    if now.behind || now.wall < began.wall {
+    // Each clock against itself: a device that is hours behind its server must not make a key
+    // younger by being asked at one end only.
+    if now.behind || now.device < began.device {
         return None;
     }
-    Some(now.wall.since(began.wall).max(began.at_least))
+    let by_device = now.device.since(began.device);
+    let by_best = now.wall.since(began.wall);
+    Some(by_device.max(by_best).max(began.at_least))
 }
 
 /// How long a key may be re-sent while in doubt, counted from the earliest attempt in doubt.

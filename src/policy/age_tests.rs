@@ -11,6 +11,7 @@ fn began() -> Began {
     Began {
         boot: 1,
         uptime: UptimeMs(10 * HOUR),
+        device: WallMs(1_000 * HOUR),
         wall: WallMs(1_000 * HOUR),
         at_least: Duration::ZERO,
     }
@@ -20,6 +21,7 @@ fn reading(boot: i64, uptime: i64, wall: i64) -> Reading {
     Reading {
         boot,
         uptime: UptimeMs(uptime),
+        device: WallMs(wall),
         wall: WallMs(wall),
         behind: false,
     }
@@ -104,4 +106,14 @@ fn overwriting_keys_never_get_too_old_and_unkeyed_ones_always_are() {
     );
     let now = reading(1, 10 * HOUR, 0);
     assert!(lifetime_over(Some(&began()), &now, Some(Duration::ZERO)));
+}
+
+#[test]
+fn a_device_that_is_behind_its_server_makes_no_key_younger() {
+    // Two hours behind; the server's clock was known then and isn't now.
+    let then = Began {
+        device: WallMs(998 * HOUR),
+        ..began()
+    };
+    assert_eq!(age(&then, &reading(2, 0, 1_022 * HOUR)), Some(hours(24)));
 }

@@ -53,6 +53,12 @@ impl<'a> Answer<'a> {
         retry_after::parse(self.header("retry-after")?, self.header("date"), wall)
     }
 
+    /// The server's clock, where it is one of the API that tells it: a portal's clock is its own.
+    pub fn server_time(&self, profile: &ServerProfile) -> Option<WallMs> {
+        let date = self.header("date").filter(|_| self.is_from_api(profile))?;
+        retry_after::server_time(date).map(WallMs::from_system_time)
+    }
+
     /// It looks like one of the API, and not like a page for people.
     pub(super) fn is_from_api(&self, profile: &ServerProfile) -> bool {
         // These have no body. Some frameworks name their default type, HTML, all the same.

@@ -94,16 +94,21 @@ pub enum Counts {
     Answered,
     /// The budget of "in progress" answers.
     Busy,
-    /// None: transport faults don't give up.
+    /// None: transport faults don't give up. The backoff grows.
     Transport,
+    /// Nothing at all: it never came to an attempt.
+    Nothing,
 }
 
 /// Judges a missing answer.
 pub fn fault(fault: Fault, effect: Effect) -> Judgement {
-    let (proves, wait) = match fault {
-        Fault::Offline | Fault::Unreachable | Fault::NotSent => (Proof::NotApplied, Wait::Backoff),
-        Fault::Tls => (Proof::NotApplied, Wait::Long),
-        Fault::TimedOut | Fault::Lost | Fault::Stopped => (Proof::Unknown, Wait::Backoff),
+    let (proves, wait, counts) = match fault {
+        Fault::Offline | Fault::NotSent => (Proof::NotApplied, Wait::Backoff, Counts::Nothing),
+        Fault::Unreachable => (Proof::NotApplied, Wait::Backoff, Counts::Transport),
+        Fault::Tls => (Proof::NotApplied, Wait::Long, Counts::Transport),
+        Fault::TimedOut | Fault::Lost | Fault::Stopped => {
+            (Proof::Unknown, Wait::Backoff, Counts::Transport)
+        }
     };
     safe(
         Judgement {
@@ -111,7 +116,7 @@ pub fn fault(fault: Fault, effect: Effect) -> Judgement {
             settles: Settles::Nothing,
             then: Then::Retry,
             wait,
-            counts: Counts::Transport,
+            counts,
             keeps_result: false,
         },
         effect,
@@ -128,6 +133,7 @@ pub fn answer(answer: &Answer<'_>, of: &Circumstances<'_>) -> Judgement {
         // Another copy of the request may still be under way.
         Judgement {
             proves: Proof::Unknown,
+            settles: Settles::Nothing,
             ..judgement
         }
     } else {

@@ -282,10 +282,13 @@ const FAULTS: [Fault; 7] = [
 #[test]
 fn every_fault_proves_only_what_the_stack_can_tell() {
     for fault in FAULTS {
-        let (proves, wait) = match fault {
-            Fault::Offline | Fault::Unreachable | Fault::NotSent => (N, Wait::Backoff),
-            Fault::Tls => (N, Wait::Long),
-            Fault::TimedOut | Fault::Lost | Fault::Stopped => (Q, Wait::Backoff),
+        let (proves, wait, counts) = match fault {
+            Fault::Offline | Fault::NotSent => (N, Wait::Backoff, Counts::Nothing),
+            Fault::Unreachable => (N, Wait::Backoff, Counts::Transport),
+            Fault::Tls => (N, Wait::Long, Counts::Transport),
+            Fault::TimedOut | Fault::Lost | Fault::Stopped => {
+                (Q, Wait::Backoff, Counts::Transport)
+            }
         };
         for effect in [Effect::Overwrite, Effect::Keyed, Effect::Unkeyed] {
             let expected = Judgement {
@@ -293,7 +296,7 @@ fn every_fault_proves_only_what_the_stack_can_tell() {
                 settles: Settles::Nothing,
                 then: RETRY,
                 wait,
-                counts: Counts::Transport,
+                counts,
                 keeps_result: false,
             };
             assert_eq!(classify::fault(fault, effect), expected, "{fault:?}");

@@ -127,6 +127,11 @@ impl ServerProfile {
         }
     }
 
+    /// SHA-256 of the profile in its persisted form: what a row checksum covers of it.
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        crate::model::fingerprint::digest(&serde_json::to_vec(self).unwrap_or_default())
+    }
+
     /// The key as the server reads it.
     pub(crate) fn spell(&self, key: &str) -> String {
         match self.key_spelling {

@@ -31,19 +31,29 @@ pub(super) fn doubt(connection: &Connection, submission: i64) -> rusqlite::Resul
 pub(super) fn open(tx: &Tx<'_>, row: &Row, owner: i64, reading: &Reading) -> rusqlite::Result<i64> {
     tx.connection
         .prepare_cached(
-            "INSERT INTO attempt (submission, number, mark, owner, epoch, boot, began_uptime,
-                began_wall)
-             VALUES (:submission, :number, 'open', :owner, :epoch, :boot, :uptime, :wall)",
+            "INSERT INTO attempt (submission, number, mark, owner, epoch, consented, boot,
+                began_uptime, began_device, began_wall)
+             VALUES (:submission, :number, 'open', :owner, :epoch, :consented, :boot, :uptime,
+                :device, :wall)",
         )?
         .insert(named_params! {
             ":submission": row.seq,
             ":number": row.attempts + 1,
             ":owner": owner,
             ":epoch": row.epoch,
+            ":consented": row.consent,
             ":boot": reading.boot,
             ":uptime": reading.uptime.0,
+            ":device": reading.device.0,
             ":wall": reading.wall.0,
         })
+}
+
+/// True if the attempt consumed a consent to a second effect.
+pub(super) fn had_consent(connection: &Connection, attempt: i64) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("SELECT consented FROM attempt WHERE id = ?1")?
+        .query_row([attempt], |row| row.get(0))
 }
 
 /// Counts an attempt that follows an answer, or an outcome that nobody knows. One that follows a
@@ -137,7 +147,7 @@ pub(super) fn earliest_in_doubt(
     let found = tx
         .connection
         .prepare_cached(
-            "SELECT id, boot, began_uptime, began_wall, age FROM attempt
+            "SELECT id, boot, began_uptime, began_device, began_wall, age FROM attempt
              WHERE submission = ?1 AND mark IN ('open', 'unknown') ORDER BY number LIMIT 1",
         )?
         .query_row([row.seq], |found| {
@@ -146,8 +156,9 @@ pub(super) fn earliest_in_doubt(
                 Began {
                     boot: found.get(1)?,
                     uptime: UptimeMs(found.get(2)?),
-                    wall: WallMs(found.get(3)?),
-                    at_least: from_millis(found.get(4)?),
+                    device: WallMs(found.get(3)?),
+                    wall: WallMs(found.get(4)?),
+                    at_least: from_millis(found.get(5)?),
                 },
             ))
         })
@@ -163,25 +174,28 @@ pub(super) fn earliest_in_doubt(
     Ok(Some(began))
 }
 
+/// The wall time by a server that answered in this boot, carried forward by the uptime.
+pub(super) fn told_wall(tx: &Tx<'_>) -> rusqlite::Result<Option<WallMs>> {
+    let told: Option<(i64, i64)> = tx
+        .connection
+        .prepare_cached("SELECT server_wall, server_uptime FROM meta WHERE server_boot = ?1")?
+        .query_row([tx.boot], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    Ok(told.map(|(wall, at)| WallMs(wall).plus(tx.now.uptime.since(UptimeMs(at)))))
+}
+
 /// The clocks, as the database relates them to what it has seen before.
 pub(super) fn reading(tx: &Tx<'_>) -> rusqlite::Result<Reading> {
-    let (highest, server): (i64, Option<(i64, i64, i64)>) = tx
+    let highest: i64 = tx
         .connection
-        .prepare_cached("SELECT highest_wall, server_wall, server_boot, server_uptime FROM meta")?
-        .query_row([], |row| {
-            let server = match (row.get(1)?, row.get(2)?, row.get(3)?) {
-                (Some(wall), Some(boot), Some(uptime)) => Some((wall, boot, uptime)),
-                _ => None,
-            };
-            Ok((row.get(0)?, server))
-        })?;
+        .prepare_cached("SELECT highest_wall FROM meta")?
+        .query_row([], |row| row.get(0))?;
     let uptime = tx.now.uptime;
-    let told = server
-        .filter(|(_, boot, _)| *boot == tx.boot)
-        .map(|(wall, _, at)| WallMs(wall).plus(uptime.since(UptimeMs(at))));
+    let told = told_wall(tx)?;
     Ok(Reading {
         boot: tx.boot,
         uptime,
+        device: tx.now.wall,
         wall: told.unwrap_or(tx.now.wall),
         behind: told.is_none() && tx.now.wall.0 < highest,
     })

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::attempts::{self, End};
 use super::intake::thaw;
-use super::owner::{self, LockFile, Other, Owner};
+use super::owner::{self, Life, LockFile, Other, Owner};
 use super::profiles;
 use super::settle::{Finished, settle};
-use super::submissions::{self, Due, Row, ask, change, note_problem, set_floor};
+use super::submissions::{self, Due, Row, ask, change, note_problem, or_quarantine, set_floor};
 use super::writer::Tx;
 use crate::clock::{UptimeMs, WallMs};
 use crate::error::OutboxError;
@@ -26,12 +26,17 @@ pub(crate) struct Step {
     pub(crate) finished: Vec<Finished>,
     /// Claims at most.
     pub(crate) capacity: usize,
+    /// Requests of this outbox are on the wire: its lease must still hold.
+    pub(crate) on_the_wire: bool,
 }
 
 /// What a step did.
 pub(crate) struct Stepped {
     /// The state that each finished exchange led to.
     pub(crate) settled: Vec<SubmissionState>,
+    /// The lease ran out while requests were on the wire. Nothing was claimed: stop them first,
+    /// since others may have taken them over.
+    pub(crate) lapsed: bool,
     /// Claimed, to be sent now.
     pub(crate) claims: Vec<Claim>,
     /// Until when the claims hold without being renewed.
@@ -65,21 +70,28 @@ pub(super) fn step(
 ) -> Result<Stepped, OutboxError> {
     let mut settled = Vec::with_capacity(step.finished.len());
     for finished in &step.finished {
-        settled.extend(settle(tx, finished)?);
+        let state = settle(tx, finished);
+        settled.extend(or_quarantine(tx, finished.submission, state)?.flatten());
     }
+    let holds = owner::lease(tx, owner)?.is_some_and(|end| tx.now.uptime <= end);
+    let lapsed = step.on_the_wire && !holds;
     let others_wait = take_over(tx, owner, limits, dead)?;
     expire(tx)?;
     rebase(tx)?;
     promote(tx)?;
-    let claims = claim(tx, owner, limits, step.capacity)?;
-    let lease = if claims.is_empty() {
-        tx.now.uptime
-    } else {
+    let capacity = if lapsed { 0 } else { step.capacity };
+    let mut lease = tx.now.uptime;
+    if capacity > 0 && has_ready(tx)? {
+        // First, since the claims refer to this owner.
+        lease = owner::extend(tx, owner, limits.lease)?;
+    }
+    let claims = claim(tx, owner, limits, capacity)?;
+    if !claims.is_empty() || !settled.is_empty() {
         attempts::note_wall(tx)?;
-        owner::renew(tx, owner, limits.lease)?
-    };
+    }
     Ok(Stepped {
         settled,
+        lapsed,
         claims,
         lease,
         due: next_due(tx)?,
@@ -103,30 +115,42 @@ fn take_over(
     let mut look_again = None;
     for other in owner::others(tx.connection, own.id)? {
         let rows = in_flight_of(tx, other.id)?;
-        let lock = owner::lock_dead(own.folder(), &other.token)?;
-        if lock.is_none() && (rows.is_empty() || !lease_out(tx, &other)) {
+        let life = owner::life_of(own.folder(), &other.token)?;
+        let (is_dead, lost) = match &life {
+            Life::Dead(_) => (true, true),
+            // A lock that is held proves that there was no reboot since; then both uptimes are of
+            // one boot, unless the system names no boots. In doubt it keeps what it has.
+            Life::Alive => (false, other.boot == tx.boot && lease_out(tx, &other)),
+            // Without its file, it is gone after a reboot, or when its lease is out.
+            Life::Unknown => {
+                let gone = other.boot != tx.boot || lease_out(tx, &other);
+                (gone, gone)
+            }
+        };
+        if !lost {
             if !rows.is_empty() {
                 look_again = Some(LOOK_FOR_DEAD_EVERY);
             }
             continue;
         }
         for seq in rows {
-            lose(tx, seq, lock.is_some(), limits)?;
+            let lost = lose(tx, seq, is_dead, limits);
+            or_quarantine(tx, seq, lost)?;
         }
-        if let Some(lock) = lock {
+        if is_dead {
             tx.connection
                 .prepare_cached("DELETE FROM owner WHERE id = ?1")?
                 .execute([other.id])?;
+        }
+        if let Life::Dead(lock) = life {
             dead.push(lock);
         }
     }
     Ok(look_again)
 }
 
-/// A lock that is held proves that there was no reboot since; then both uptimes are of one boot,
-/// unless the system names no boots. In doubt the owner keeps what it has until its lock is free.
 fn lease_out(tx: &Tx<'_>, other: &Other) -> bool {
-    other.boot == tx.boot && tx.now.uptime > other.lease
+    tx.now.uptime > other.lease
 }
 
 fn in_flight_of(tx: &Tx<'_>, owner: i64) -> rusqlite::Result<Vec<i64>> {
@@ -197,32 +221,39 @@ fn expire(tx: &Tx<'_>) -> Result<(), OutboxError> {
         .query_map((tx.now.wall.0, STEP_ROWS as i64), |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     for seq in expired {
-        let mut row = submissions::by_seq(tx.connection, seq)?;
-        let transition = ask(tx, &row, Event::ExpiryPassed)?;
-        tx.connection
-            .prepare_cached("UPDATE submission SET expires_wall = NULL WHERE seq = ?1")?
-            .execute([seq])?;
-        change(tx, &mut row, &transition, Due::Unchanged)?;
+        let row = submissions::by_seq(tx.connection, seq).map_err(OutboxError::from);
+        let turned = row.and_then(|row| expire_one(tx, row));
+        or_quarantine(tx, seq, turned)?;
     }
     Ok(())
 }
 
-/// Brings waits of earlier boots into this one: what was left by the wall clock when this boot was
-/// first seen, and never more than the whole wait, in case the clock was set back.
-fn rebase(tx: &Tx<'_>) -> rusqlite::Result<()> {
-    for range in ["s.boot < :boot", "s.boot > :boot"] {
+fn expire_one(tx: &Tx<'_>, mut row: Row) -> Result<(), OutboxError> {
+    let transition = ask(tx, &row, Event::ExpiryPassed)?;
+    tx.connection
+        .prepare_cached("UPDATE submission SET expires_wall = NULL WHERE seq = ?1")?
+        .execute([row.seq])?;
+    change(tx, &mut row, &transition, Due::Unchanged)
+}
+
+/// Brings waits of earlier boots into this one: what is left by the wall clock, and never more than
+/// the whole wait, in case the clock was set back.
+pub(super) fn rebase(tx: &Tx<'_>) -> rusqlite::Result<()> {
+    for range in ["boot < :boot", "boot > :boot"] {
         tx.connection
             .prepare_cached(&format!(
                 "UPDATE submission SET
-                    due_uptime = b.first_uptime + max(0, min(due_wall - b.first_wall, delay)),
-                    floor_uptime = b.first_uptime + max(0, min(due_wall - b.first_wall, delay))
+                    due_uptime = :uptime + max(0, min(due_wall - :wall, delay)),
+                    due_wall = :wall + max(0, min(due_wall - :wall, delay)),
+                    floor_uptime = :uptime + max(0, min(due_wall - :wall, delay))
                         - (due_uptime - coalesce(floor_uptime, due_uptime)),
                     boot = :boot
-                 FROM (SELECT first_uptime, first_wall FROM boot WHERE id = :boot) AS b
-                 WHERE seq IN (SELECT s.seq FROM submission s
-                    WHERE s.due_uptime IS NOT NULL AND {range} LIMIT :rows)"
+                 WHERE seq IN (SELECT seq FROM submission
+                    WHERE due_uptime IS NOT NULL AND {range} LIMIT :rows)"
             ))?
             .execute(rusqlite::named_params! {
+                ":uptime": tx.now.uptime.0,
+                ":wall": tx.now.wall.0,
                 ":boot": tx.boot,
                 ":rows": STEP_ROWS as i64,
             })?;
@@ -266,8 +297,9 @@ fn claim(
                 Some(reading) => reading,
                 None => &*reading.insert(attempts::reading(tx)?),
             };
-            let row = submissions::by_seq(tx.connection, seq)?;
-            claims.extend(claim_one(tx, owner, limits, row, reading)?);
+            let row = submissions::by_seq(tx.connection, seq).map_err(OutboxError::from);
+            let claimed = row.and_then(|row| claim_one(tx, owner, limits, row, reading));
+            claims.extend(or_quarantine(tx, seq, claimed)?.flatten());
         }
         if claims.len() == rows {
             break;
@@ -276,28 +308,35 @@ fn claim(
     Ok(claims)
 }
 
-/// The first of what is ready, over all channels. There are as many channels as hosts, a few.
+/// The first of what is ready, over all channels that have something ready. There are as many of
+/// them as hosts, a few; the next one is found by one step in the index.
 fn heads(tx: &Tx<'_>, most: usize) -> rusqlite::Result<Vec<i64>> {
-    let channels: Vec<i64> = tx
-        .connection
-        .prepare_cached("SELECT id FROM channel")?
-        .query_map([], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
     let mut heads: Vec<(i32, i64)> = Vec::new();
-    for channel in channels {
+    let mut channel: Option<i64> = next_channel(tx, 0)?;
+    while let Some(id) = channel {
         let mut statement = tx.connection.prepare_cached(
             "SELECT priority, seq FROM submission WHERE ready = 1 AND channel = ?1
              ORDER BY priority DESC, seq LIMIT ?2",
         )?;
-        let rows =
-            statement.query_map((channel, most as i64), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = statement.query_map((id, most as i64), |row| Ok((row.get(0)?, row.get(1)?)))?;
         for head in rows {
             heads.push(head?);
         }
+        channel = next_channel(tx, id)?;
     }
     heads.sort_by_key(|(priority, seq)| (std::cmp::Reverse(*priority), *seq));
     heads.truncate(most);
     Ok(heads.into_iter().map(|(_, seq)| seq).collect())
+}
+
+fn next_channel(tx: &Tx<'_>, after: i64) -> rusqlite::Result<Option<i64>> {
+    tx.connection
+        .prepare_cached("SELECT min(channel) FROM submission WHERE ready = 1 AND channel > ?1")?
+        .query_row([after], |row| row.get(0))
+}
+
+fn has_ready(tx: &Tx<'_>) -> rusqlite::Result<bool> {
+    Ok(next_channel(tx, 0)?.is_some())
 }
 
 fn claim_one(
@@ -307,6 +346,16 @@ fn claim_one(
     mut row: Row,
     reading: &Reading,
 ) -> Result<Option<Claim>, OutboxError> {
+    if row.expires.is_some_and(|expires| expires <= tx.now.wall) {
+        expire_one(tx, row)?;
+        return Ok(None);
+    }
+    if let Some((event, problem)) = refuse(tx, &row, limits, reading)? {
+        let transition = ask(tx, &row, event)?;
+        note_problem(tx, &row, problem)?;
+        change(tx, &mut row, &transition, Due::Unchanged)?;
+        return Ok(None);
+    }
     let Some(request) = thaw(tx.connection, &row)? else {
         let transition = ask(tx, &row, Event::RowDamaged)?;
         note_problem(
@@ -317,12 +366,6 @@ fn claim_one(
         change(tx, &mut row, &transition, Due::Unchanged)?;
         return Ok(None);
     };
-    if let Some((event, problem)) = refuse(tx, &row, &request, limits, reading)? {
-        let transition = ask(tx, &row, event)?;
-        note_problem(tx, &row, problem)?;
-        change(tx, &mut row, &transition, Due::Unchanged)?;
-        return Ok(None);
-    }
     let transition = ask(tx, &row, Event::Claimed)?;
     attempts::note_retry(tx, &row)?;
     let attempt = attempts::open(tx, &row, owner.id, reading)?;
@@ -344,12 +387,12 @@ fn claim_one(
 fn refuse(
     tx: &Tx<'_>,
     row: &Row,
-    request: &FrozenRequest,
     limits: &Limits,
     reading: &Reading,
 ) -> rusqlite::Result<Option<(Event, &'static str)>> {
     if !row.consent {
-        let lifetime = key_lifetime(row.effect, &request.profile, limits.horizon);
+        let profile = profiles::read(tx.connection, row.profile)?;
+        let lifetime = key_lifetime(row.effect, &profile, limits.horizon);
         let earliest = attempts::earliest_in_doubt(tx, row, reading)?;
         if lifetime_over(earliest.as_ref(), reading, lifetime) {
             return Ok(Some((
@@ -366,16 +409,18 @@ fn refuse(
 
 /// When something of this outbox becomes due.
 fn next_due(tx: &Tx<'_>) -> rusqlite::Result<Option<Duration>> {
-    let (ready, earlier_boot, due): (bool, bool, Option<i64>) = tx
+    let (ready, other_boot, due): (bool, bool, Option<i64>) = tx
         .connection
         .prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM submission WHERE ready = 1),
-                EXISTS (SELECT 1 FROM submission WHERE due_uptime IS NOT NULL AND boot < ?1),
+                EXISTS (SELECT 1 FROM submission WHERE due_uptime IS NOT NULL AND boot < ?1)
+                    OR EXISTS (SELECT 1 FROM submission
+                        WHERE due_uptime IS NOT NULL AND boot > ?1),
                 (SELECT min(due_uptime) FROM submission WHERE boot = ?1
                     AND due_uptime IS NOT NULL)",
         )?
         .query_row([tx.boot], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    if ready || earlier_boot {
+    if ready || other_boot {
         return Ok(Some(Duration::ZERO));
     }
     Ok(due.map(|due| UptimeMs(due).since(tx.now.uptime)))

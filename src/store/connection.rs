@@ -23,7 +23,6 @@ pub(crate) struct StoreConfig {
     pub(crate) path: PathBuf,
     /// The name of the SQLite VFS; `None` for the default one.
     pub(crate) vfs: Option<String>,
-    pub(crate) install_id: Option<String>,
     pub(crate) limits: Limits,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
@@ -37,19 +36,16 @@ const STATEMENTS: usize = 128;
 
 pub(super) fn open_store(config: &StoreConfig) -> Result<Store, OpenError> {
     look(&config.path)?;
-    if let Some(folder) = config.path.parent() {
-        make_folder(folder)?;
-    }
     let connection = connect(config)?;
     prepare(&connection, &config.limits)?;
     let created = migrate::migrate(&connection)?;
     let token = token(config.entropy.as_ref());
-    let lock = owner::lock_own(&config.path, &token)?;
-    if !owner::any_alive(&connection, &config.path, 0)? {
+    if !owner::any_alive(&connection, &config.path)? {
         connection
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
             .map_err(StorageError::from)?;
     }
+    let lock = owner::lock_own(&config.path, &token)?;
     let high_water = HighWater::new(&config.path).read();
     let boot = boot_write(&connection, config, &token, high_water)?;
     let guards = Guards::new(&config.path);
@@ -66,7 +62,7 @@ pub(super) fn open_store(config: &StoreConfig) -> Result<Store, OpenError> {
         writer: Arc::new(Writer::new(connection, guards, context)),
         reader: Mutex::new(Some(reader)),
         limits: config.limits.clone(),
-        owner: Owner::new(boot.owner, &config.path, lock),
+        owner: Owner::new(boot.owner, &config.path, token, lock),
         report: OpenReport {
             created,
             lost_changes: boot.lost_changes,
@@ -127,7 +123,8 @@ fn look(path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-fn make_folder(folder: &Path) -> Result<(), OpenError> {
+/// Makes the folder of a database, so that its path has one spelling from the first opening on.
+pub(crate) fn make_folder(folder: &Path) -> Result<(), OpenError> {
     if folder.as_os_str().is_empty() || folder.is_dir() {
         return Ok(());
     }
@@ -281,9 +278,10 @@ fn boot_write(
     let written = (|| {
         // Not only for a new file: its maker may have been killed right after making the tables.
         connection.execute(
-            "INSERT INTO meta (one, database_id, install_id, highest_wall)
-                 VALUES (1, randomblob(16), :install, :wall) ON CONFLICT (one) DO NOTHING",
-            named_params! { ":install": config.install_id, ":wall": now.wall.0 },
+            "INSERT INTO meta (one, database_id, highest_wall)
+             VALUES (1, randomblob(16), :wall)
+             ON CONFLICT (one) DO UPDATE SET highest_wall = max(highest_wall, :wall)",
+            named_params! { ":wall": now.wall.0 },
         )?;
         let boot_token = now
             .boot

@@ -61,6 +61,11 @@ impl Guards {
     pub(super) fn give_up_ballast(&mut self) -> bool {
         std::mem::replace(&mut self.has_ballast, false) && fs::remove_file(&self.ballast).is_ok()
     }
+
+    /// Takes room again, where there is some.
+    pub(super) fn lay_ballast(&mut self) {
+        self.has_ballast = self.has_ballast || lay_ballast(&self.ballast).is_ok();
+    }
 }
 
 /// Fills the ballast file with bytes, not a hole. Not synced: it only has to take room.

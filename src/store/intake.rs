@@ -173,7 +173,9 @@ fn differences(
 /// A request as it was frozen, read back and checked. `None` if its bytes are not the ones that
 /// were accepted.
 pub(super) fn thaw(connection: &Connection, row: &Row) -> rusqlite::Result<Option<FrozenRequest>> {
-    let profile = profiles::read(connection, row.profile)?;
+    let Ok(profile) = profiles::read(connection, row.profile) else {
+        return Ok(None);
+    };
     let read = connection
         .prepare_cached(
             "SELECT s.account, s.priority, c.origin, r.wire_key, r.method, r.url, r.content_type,

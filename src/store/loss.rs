@@ -17,8 +17,8 @@ pub(super) fn doubt_everything(
 ) -> Result<(), rusqlite::Error> {
     connection.execute(
         "INSERT INTO attempt (submission, number, mark, owner, epoch, boot, began_uptime,
-            began_wall, age, ended_wall, problem)
-         SELECT seq, 0, 'unknown', 0, epoch, :boot, 0, accepted_wall, :ever, :wall,
+            began_device, began_wall, age, ended_wall, problem)
+         SELECT seq, 0, 'unknown', 0, epoch, :boot, 0, accepted_wall, accepted_wall, :ever, :wall,
             'changes of the database were lost, an attempt may be among them'
          FROM submission WHERE state IN ('pending', 'in_flight', 'held') AND effect <> 'none'
             AND NOT EXISTS (SELECT 1 FROM attempt WHERE submission = seq AND number = 0)",

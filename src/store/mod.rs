@@ -29,8 +29,8 @@ mod submissions;
 mod view;
 mod writer;
 
-pub(crate) use claim::{Claim, Step, earliest};
-pub(crate) use connection::StoreConfig;
+pub(crate) use claim::{Claim, Step, Stepped, earliest};
+pub(crate) use connection::{StoreConfig, make_folder};
 pub(crate) use file::identity as file_identity;
 pub(crate) use resolve::cancel_outcome;
 pub(crate) use settle::{Finished, KeptAnswer};
@@ -177,11 +177,11 @@ impl Store {
     }
 
     /// Settles what was answered and claims what is due, in one transaction.
-    pub(crate) fn step(self: &Arc<Self>, step: Step) -> Result<claim::Stepped, OutboxError> {
+    pub(crate) fn step(self: &Arc<Self>, step: Step) -> Result<Stepped, OutboxError> {
         let store = Arc::clone(self);
         let taken_over = Arc::new(Mutex::new(Vec::new()));
         let dead = Arc::clone(&taken_over);
-        let stepped = self.writer.write(move |tx| {
+        let stepped = self.writer.write_at_any_cost(move |tx| {
             let mut dead = dead.lock().unwrap_or_else(PoisonError::into_inner);
             claim::step(tx, &store.owner, &store.limits, &step, &mut dead)
         });
@@ -194,16 +194,23 @@ impl Store {
         stepped
     }
 
-    /// Renews the lease on all that this outbox has in flight.
-    pub(crate) fn renew(self: &Arc<Self>) -> Result<UptimeMs, OutboxError> {
+    /// Renews the lease on all that this outbox has in flight. `None` if it has run out meanwhile:
+    /// others may have taken over what is on the wire.
+    pub(crate) fn renew(self: &Arc<Self>) -> Result<Option<UptimeMs>, OutboxError> {
         let store = Arc::clone(self);
-        self.writer
-            .write(move |tx| owner::renew(tx, &store.owner, store.limits.lease))
+        self.writer.write(move |tx| {
+            let holds = owner::lease(tx, &store.owner)?.is_some_and(|end| tx.now.uptime <= end);
+            if !holds {
+                return Ok(None);
+            }
+            owner::extend(tx, &store.owner, store.limits.lease).map(Some)
+        })
     }
 
     /// One bounded step of retention. True if there may be more to do.
     pub(crate) fn retain(self: &Arc<Self>) -> Result<bool, OutboxError> {
         let limits = self.limits.clone();
+        self.writer.lay_ballast();
         self.writer.write(move |tx| retention::step(tx, &limits))
     }
 
@@ -222,6 +229,7 @@ impl Store {
         &self,
         read: impl FnOnce(&Connection) -> Result<T, OutboxError>,
     ) -> Result<T, OutboxError> {
+        self.writer.check_moved()?;
         let reader = self.lock_reader();
         let reader = reader.as_ref().ok_or(OutboxError::Closed)?;
         let transaction = reader.unchecked_transaction()?;

@@ -2,13 +2,15 @@
 //!
 //! Each open outbox holds an OS lock on a file of its own in the folder `…-owners`. The system
 //! gives the lock back when the process ends, however it ends, and keeps it while the process is
-//! frozen. So an owner is dead if and only if its lock can be taken.
+//! frozen. So an owner is dead if and only if its lock can be taken. Where its file is gone (a cleaner
+//! app, say) nothing is known, and its lease decides.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, named_params};
+use rusqlite::{Connection, OptionalExtension, named_params};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
@@ -20,9 +22,10 @@ use crate::error::{OpenError, OutboxError, StorageError};
 /// This outbox, as others see it.
 pub(super) struct Owner {
     pub(super) id: i64,
+    token: String,
     folder: PathBuf,
-    /// Held for its lock.
-    _lock: LockFile,
+    /// Held for its lock, until the outbox closes.
+    lock: Mutex<Option<LockFile>>,
 }
 
 /// A locked file of an owner: our own, or that of a dead one.
@@ -32,7 +35,7 @@ pub(super) struct LockFile {
 }
 
 impl LockFile {
-    /// Deletes a dead owner's file, once nothing in the database names it.
+    /// Deletes the file, once nothing in the database names it.
     pub(super) fn remove(self) {
         // A leftover is harmless: nobody looks for it.
         drop(fs::remove_file(&self.path));
@@ -43,11 +46,14 @@ fn folder(database: &Path) -> PathBuf {
     beside(database, "-owners")
 }
 
+fn unavailable(error: &dyn std::fmt::Display) -> StorageError {
+    StorageError::Unavailable {
+        detail: format!("an owner's lock: {error}"),
+    }
+}
+
 /// Makes and locks the file, before anybody can know its name.
 pub(super) fn lock_own(database: &Path, token: &str) -> Result<LockFile, OpenError> {
-    let unavailable = |error: &dyn std::fmt::Display| StorageError::Unavailable {
-        detail: format!("the owner's lock: {error}"),
-    };
     let folder = folder(database);
     fs::create_dir_all(&folder).map_err(|error| unavailable(&error))?;
     let path = folder.join(token);
@@ -60,31 +66,27 @@ pub(super) fn lock_own(database: &Path, token: &str) -> Result<LockFile, OpenErr
     Ok(LockFile { path, _file: file })
 }
 
-/// Takes the lock of an owner if it is dead.
-pub(super) fn lock_dead(folder: &Path, token: &str) -> Result<Option<LockFile>, StorageError> {
+/// What an owner's lock tells.
+pub(super) enum Life {
+    /// Its lock is held.
+    Alive,
+    /// Its lock could be taken, and is held here now.
+    Dead(LockFile),
+    /// Its file is gone.
+    Unknown,
+}
+
+pub(super) fn life_of(folder: &Path, token: &str) -> Result<Life, StorageError> {
     let path = folder.join(token);
     let file = match OpenOptions::new().write(true).open(&path) {
         Ok(file) => file,
-        // Its file is gone, and with it the only lock there could be. Make one to hold: two
-        // survivors must not both take over, but they are in one write transaction each anyway.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .map_err(|error| unreachable_folder(&error))?,
-        Err(error) => return Err(unreachable_folder(&error)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Life::Unknown),
+        Err(error) => return Err(unavailable(&error)),
     };
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(LockFile { path, _file: file })),
-        Err(Errno::WOULDBLOCK) => Ok(None),
-        Err(error) => Err(unreachable_folder(&error)),
-    }
-}
-
-fn unreachable_folder(error: &dyn std::fmt::Display) -> StorageError {
-    StorageError::Unavailable {
-        detail: format!("an owner's lock: {error}"),
+        Ok(()) => Ok(Life::Dead(LockFile { path, _file: file })),
+        Err(Errno::WOULDBLOCK) => Ok(Life::Alive),
+        Err(error) => Err(unavailable(&error)),
     }
 }
 
@@ -111,11 +113,12 @@ pub(super) fn others(connection: &Connection, own: i64) -> Result<Vec<Other>, ru
 }
 
 impl Owner {
-    pub(super) fn new(id: i64, database: &Path, lock: LockFile) -> Self {
+    pub(super) fn new(id: i64, database: &Path, token: String, lock: LockFile) -> Self {
         Self {
             id,
+            token,
             folder: folder(database),
-            _lock: lock,
+            lock: Mutex::new(Some(lock)),
         }
     }
 
@@ -123,39 +126,60 @@ impl Owner {
         &self.folder
     }
 
-    /// Forgets this owner, if it has nothing in flight. What is left is taken over by the next.
+    /// Gives the lock up, and forgets this owner if it has nothing in flight. What is left is
+    /// taken over by the next.
     pub(super) fn leave(&self, connection: &Connection) {
         let forgotten = connection.execute(
             "DELETE FROM owner WHERE id = ?1
                 AND NOT EXISTS (SELECT 1 FROM submission WHERE owner = ?1)",
             [self.id],
         );
-        if matches!(forgotten, Ok(1)) {
-            drop(fs::remove_file(&self._lock.path));
+        let lock = self
+            .lock
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let (Ok(1), Some(lock)) = (forgotten, lock) {
+            lock.remove();
         }
     }
 }
 
-/// Any other owner that is alive.
-pub(super) fn any_alive(
-    connection: &Connection,
-    database: &Path,
-    own: i64,
-) -> Result<bool, StorageError> {
+/// Any other owner that is alive, or may be.
+pub(super) fn any_alive(connection: &Connection, database: &Path) -> Result<bool, StorageError> {
     let folder = folder(database);
-    for other in others(connection, own)? {
-        if lock_dead(&folder, &other.token)?.is_none() {
+    for other in others(connection, 0)? {
+        if !matches!(life_of(&folder, &other.token)?, Life::Dead(_)) {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-/// Extends the lease from now on. Returns the new end.
-pub(super) fn renew(tx: &Tx<'_>, owner: &Owner, lease: Duration) -> Result<UptimeMs, OutboxError> {
+/// Until when this owner's claims hold, as everybody reads it. `None` once another has struck it
+/// off.
+pub(super) fn lease(tx: &Tx<'_>, owner: &Owner) -> rusqlite::Result<Option<UptimeMs>> {
+    tx.connection
+        .prepare_cached("SELECT lease_uptime FROM owner WHERE id = ?1")?
+        .query_row([owner.id], |row| row.get(0).map(UptimeMs))
+        .optional()
+}
+
+/// Extends the lease from now on, under the name that it had. Returns the new end. Only for an
+/// owner whose lease still holds, or that has nothing on the wire: what was on the wire when a
+/// lease ran out may be somebody else's by now.
+pub(super) fn extend(tx: &Tx<'_>, owner: &Owner, lease: Duration) -> Result<UptimeMs, OutboxError> {
     let until = tx.now.uptime.plus(lease);
     tx.connection
-        .prepare_cached("UPDATE owner SET lease_uptime = :until WHERE id = :id")?
-        .execute(named_params! { ":until": until.0, ":id": owner.id })?;
+        .prepare_cached(
+            "INSERT INTO owner (id, token, boot, lease_uptime) VALUES (:id, :token, :boot, :until)
+             ON CONFLICT (id) DO UPDATE SET lease_uptime = excluded.lease_uptime",
+        )?
+        .execute(named_params! {
+            ":id": owner.id,
+            ":token": owner.token,
+            ":boot": tx.boot,
+            ":until": until.0,
+        })?;
     Ok(until)
 }

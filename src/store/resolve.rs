@@ -5,7 +5,7 @@ use std::time::Duration;
 use rusqlite::named_params;
 
 use super::attempts;
-use super::claim::quiet_time;
+use super::claim::{quiet_time, rebase};
 use super::profiles;
 use super::settle::choose_result;
 use super::submissions::{self, Due, Row, ask, by_id, change, floor_left};
@@ -107,7 +107,8 @@ fn retry(
     row.answered_for = Duration::ZERO;
     row.busy = 0;
     row.busy_for = Duration::ZERO;
-    if over {
+    if accept_second_effect && earliest.is_some() {
+        // Kept also where it isn't needed yet: the lifetime may end before the next claim.
         row.consent = true;
         row.epoch += 1;
     }
@@ -147,6 +148,7 @@ pub(super) fn wake(tx: &Tx<'_>, id: SubmissionId) -> Result<Snapshot, OutboxErro
     let Some(row) = by_id(tx.connection, id)? else {
         return view::snapshot(tx.connection, id)?.ok_or(OutboxError::UnknownId { id });
     };
+    rebase(tx)?;
     tx.connection
         .prepare_cached(
             "UPDATE submission SET

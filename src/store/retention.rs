@@ -1,35 +1,41 @@
 //! Forgetting, in small bounded steps: settled submissions become tombstones, tombstones go when
 //! no late duplicate can be expected, and the feed keeps its newest entries.
+//!
+//! Age is only believed by a server's clock: a device that starts with a wrong one must not forget
+//! what it will need in a minute.
 
-use rusqlite::named_params;
-
-use super::changes;
 use super::writer::Tx;
+use super::{attempts, changes};
+use crate::clock::WallMs;
 use crate::error::OutboxError;
+use crate::model::id::SubmissionId;
 use crate::policy::limits::{Limits, STEP_ROWS};
 
 /// One step. True if there may be more to do.
 pub(super) fn step(tx: &Tx<'_>, limits: &Limits) -> Result<bool, OutboxError> {
-    let buried = bury(tx, limits)?;
-    let forgotten = forget(tx, limits)?;
-    let trimmed = changes::trim(tx, limits.keep_changes, STEP_ROWS)?;
-    if buried || forgotten {
-        // Some pages at a time; the rest comes with the next step.
-        tx.connection
-            .execute_batch("PRAGMA incremental_vacuum(64)")?;
+    let mut more = changes::trim(tx, limits.keep_changes, STEP_ROWS)?;
+    if let Some(now) = attempts::told_wall(tx)? {
+        let buried = bury(tx, now.minus(limits.keep_results))?;
+        let before = now.minus(limits.keep_results).minus(limits.keep_tombstones);
+        let forgotten = forget(tx, before)?;
+        if buried || forgotten {
+            // Some pages at a time; the rest comes with the next step.
+            tx.connection
+                .execute_batch("PRAGMA incremental_vacuum(64)")?;
+        }
+        more |= buried || forgotten;
     }
-    Ok(buried || forgotten || trimmed)
+    Ok(more)
 }
 
 /// Turns settled submissions into tombstones. Never an unsettled one, whatever its age.
-fn bury(tx: &Tx<'_>, limits: &Limits) -> rusqlite::Result<bool> {
-    let before = tx.now.wall.minus(limits.keep_results).0;
+fn bury(tx: &Tx<'_>, before: WallMs) -> rusqlite::Result<bool> {
     let old: Vec<i64> = tx
         .connection
         .prepare_cached(
             "SELECT seq FROM submission WHERE settled_wall < ?1 ORDER BY settled_wall LIMIT ?2",
         )?
-        .query_map((before, STEP_ROWS as i64), |row| row.get(0))?
+        .query_map((before.0, STEP_ROWS as i64), |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     for seq in &old {
         tx.connection
@@ -50,30 +56,31 @@ fn bury(tx: &Tx<'_>, limits: &Limits) -> rusqlite::Result<bool> {
     Ok(old.len() == STEP_ROWS)
 }
 
-/// Drops old tombstones. From then on an unknown time-ordered ID from before is refused, since it
-/// can't be told from one that was settled. Derived IDs carry no time, so theirs stay for ever.
-fn forget(tx: &Tx<'_>, limits: &Limits) -> rusqlite::Result<bool> {
-    let before = tx
-        .now
-        .wall
-        .minus(limits.keep_results)
-        .minus(limits.keep_tombstones)
-        .0;
-    let dropped = tx
+/// Drops old tombstones of time-ordered IDs. From then on an unknown ID that is as old as the newest
+/// of them is refused, since it can't be told from one that was settled.
+fn forget(tx: &Tx<'_>, before: WallMs) -> rusqlite::Result<bool> {
+    let old: Vec<([u8; 16], i64)> = tx
         .connection
         .prepare_cached(
-            "DELETE FROM tombstone WHERE id IN (SELECT id FROM tombstone
-                WHERE settled_wall < :before AND substr(hex(id), 13, 1) <> '5'
-                ORDER BY settled_wall LIMIT :rows)",
+            "SELECT id, settled_wall FROM tombstone
+             WHERE settled_wall < ?1 AND substr(hex(id), 13, 1) = '7'
+             ORDER BY settled_wall LIMIT ?2",
         )?
-        .execute(named_params! {
-            ":before": before,
-            ":rows": STEP_ROWS as i64,
-        })?;
-    if dropped > 0 {
+        .query_map((before.0, STEP_ROWS as i64), |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?
+        .collect::<Result<_, _>>()?;
+    for (id, settled) in &old {
+        // An ID minted under a wrong clock may claim to be from after its own end.
+        let minted = SubmissionId::from_bytes(*id)
+            .minted_at()
+            .map_or(*settled, |minted| minted.0.min(*settled));
+        tx.connection
+            .prepare_cached("DELETE FROM tombstone WHERE id = ?1")?
+            .execute([id])?;
         tx.connection
             .prepare_cached("UPDATE meta SET remembers_since = max(remembers_since, ?1)")?
-            .execute([before])?;
+            .execute([minted + 1])?;
     }
-    Ok(dropped == STEP_ROWS)
+    Ok(old.len() == STEP_ROWS)
 }

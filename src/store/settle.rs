@@ -67,6 +67,10 @@ pub(super) fn settle(
             on_time(tx, &mut row, finished)?;
         }
         AttemptMark::Open | AttemptMark::Unknown => late(tx, &mut row, finished)?,
+        // A stored refusal said that it had no effect, and its own answer says otherwise.
+        AttemptMark::NotApplied if finished.judgement.proves == Proof::Applied => {
+            note_late_evidence(tx, &mut row, finished)?;
+        }
         // The same answer twice: a host's transport may report one again.
         AttemptMark::NotApplied | AttemptMark::Applied => {}
     }
@@ -93,6 +97,14 @@ fn on_time(tx: &Tx<'_>, row: &mut Row, finished: &Finished) -> Result<(), Outbox
         attempts::close_unknown_of_epoch(tx, row, finished.attempt)?;
     }
     count(row, finished);
+    let unsent = matches!(
+        finished.judgement.counts,
+        Counts::Transport | Counts::Nothing
+    ) && finished.judgement.proves == Proof::NotApplied;
+    if unsent && attempts::had_consent(tx.connection, finished.attempt)? {
+        // Nothing left the device, so the consent still stands.
+        row.consent = true;
+    }
     row.owner = None;
     row.fence = None;
     if let Some(problem) = &finished.problem {
@@ -124,7 +136,9 @@ fn end_attempt(tx: &Tx<'_>, finished: &Finished) -> rusqlite::Result<()> {
 
 /// The budgets, which count answers, and the backoff, which counts failures in a row.
 fn count(row: &mut Row, finished: &Finished) {
-    row.failures = row.failures.saturating_add(1);
+    if finished.judgement.counts != Counts::Nothing {
+        row.failures = row.failures.saturating_add(1);
+    }
     match finished.judgement.counts {
         Counts::Answered => {
             row.answered = row.answered.saturating_add(1);
@@ -136,7 +150,7 @@ fn count(row: &mut Row, finished: &Finished) {
             row.busy = row.busy.saturating_add(1);
             row.busy_for = row.busy_for.saturating_add(finished.delay);
         }
-        Counts::Transport => {}
+        Counts::Transport | Counts::Nothing => {}
     }
 }
 

@@ -26,9 +26,17 @@ pub(super) fn current(
     };
     let settled = match submissions::by_id(connection, id)? {
         Some(row) => row.state.is_final(),
-        None => super::view::tombstone(connection, id)?.is_some(),
+        None => super::view::tombstone(connection, id)?.is_some() || is_forgotten(connection, id)?,
     };
     Ok((!settled).then_some(id))
+}
+
+/// Too old to be told from an ID whose tombstone is gone: it could not be submitted any more.
+fn is_forgotten(connection: &Connection, id: SubmissionId) -> rusqlite::Result<bool> {
+    let since: i64 = connection
+        .prepare_cached("SELECT remembers_since FROM meta")?
+        .query_row([], |row| row.get(0))?;
+    Ok(id.minted_at().is_some_and(|minted| minted.0 < since))
 }
 
 /// Gives the slot's ID, or makes `fresh` its ID.

@@ -8,8 +8,8 @@ use rusqlite::{Connection, OptionalExtension, Row as SqlRow, named_params};
 use super::attempts;
 use super::rows::{read_effect, read_id, read_state, spell_state};
 use super::writer::Tx;
-use crate::clock::{UptimeMs, from_millis, whole_millis};
-use crate::error::OutboxError;
+use crate::clock::{UptimeMs, WallMs, from_millis, whole_millis};
+use crate::error::{OutboxError, StorageError};
 use crate::model::id::SubmissionId;
 use crate::model::state::{Event, State, SubmissionState, Transition};
 use crate::model::submission::Effect;
@@ -36,13 +36,14 @@ pub(super) struct Row {
     pub(super) busy_for: Duration,
     pub(super) consent: bool,
     pub(super) epoch: i64,
+    pub(super) expires: Option<WallMs>,
     pub(super) owner: Option<i64>,
     pub(super) fence: Option<i64>,
 }
 
 const COLUMNS: &str = "seq, id, fingerprint, profile, effect, state, reason, revision,
     cancel_requested, boot, floor_uptime, attempts, failures, answered, answered_for, busy,
-    busy_for, consent, epoch, owner, fence";
+    busy_for, consent, epoch, expires_wall, owner, fence";
 
 fn read_row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
     Ok(Row {
@@ -67,6 +68,7 @@ fn read_row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
         busy_for: from_millis(row.get("busy_for")?),
         consent: row.get("consent")?,
         epoch: row.get("epoch")?,
+        expires: row.get::<_, Option<i64>>("expires_wall")?.map(WallMs),
         owner: row.get("owner")?,
         fence: row.get("fence")?,
     })
@@ -83,6 +85,43 @@ pub(super) fn by_id(connection: &Connection, id: SubmissionId) -> rusqlite::Resu
         .prepare_cached(&format!("SELECT {COLUMNS} FROM submission WHERE id = ?1"))?
         .query_row([id.as_bytes()], read_row)
         .optional()
+}
+
+/// Puts a row that can't be read, or whose state makes no sense, aside: held as damaged, with what
+/// there is of it untouched. One bad row must not stop the others.
+pub(super) fn quarantine(tx: &Tx<'_>, seq: i64) -> Result<(), OutboxError> {
+    tx.connection
+        .prepare_cached(
+            "UPDATE submission SET state = 'held', reason = 'damaged', revision = revision + 1,
+                cancel_requested = 0, ready = 0, due_uptime = NULL, expires_wall = NULL,
+                owner = NULL, fence = NULL, problem = 'the stored row is damaged'
+             WHERE seq = ?1 AND settled_wall IS NULL",
+        )?
+        .execute([seq])?;
+    let cursor = tx
+        .connection
+        .prepare_cached(
+            "INSERT INTO change (submission_id, state, reason, revision, at_wall)
+             SELECT id, state, reason, revision, ?2 FROM submission WHERE seq = ?1",
+        )?
+        .insert((seq, tx.now.wall.0))?;
+    tx.cursor.set(Some(cursor));
+    Ok(())
+}
+
+/// Runs what concerns one row; a row that can't be read is put aside instead of failing the step.
+pub(super) fn or_quarantine<T>(
+    tx: &Tx<'_>,
+    seq: i64,
+    result: Result<T, OutboxError>,
+) -> Result<Option<T>, OutboxError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(OutboxError::Storage {
+            storage: StorageError::Internal { .. },
+        }) => quarantine(tx, seq).map(|()| None),
+        Err(error) => Err(error),
+    }
 }
 
 /// All that the state function looks at.

@@ -112,6 +112,7 @@ fn fill(connection: &Connection, outcome: &mut Outcome, attempt: i64) -> rusqlit
         })
         .optional()?;
     let Some((status, content_type, headers, missing, body, whole)) = found else {
+        outcome.result_missing = true;
         return Ok(());
     };
     outcome.status = status;

@@ -8,6 +8,7 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
@@ -40,7 +41,9 @@ type AfterCommit = Box<dyn Fn() + Send + Sync>;
 trait Command: Send {
     fn run(&mut self, tx: &Tx<'_>) -> Ran;
     /// Answers the caller; `failed` if the transaction as a whole came to nothing.
-    fn answer(&mut self, failed: Option<&StorageError>);
+    fn answer(&mut self, failed: Option<&Failed>);
+    /// The ballast may be given up for it.
+    fn at_any_cost(&self) -> bool;
     /// What the database said to the command, if it failed by that.
     fn storage_error(&self) -> Option<StorageError>;
     /// Makes the waiting caller the leader.
@@ -50,6 +53,13 @@ trait Command: Send {
 enum Ran {
     Keep,
     RollBack,
+}
+
+/// A transaction that came to nothing.
+struct Failed {
+    error: StorageError,
+    /// It had one command only, so that what this one said was not built on another's.
+    alone: bool,
 }
 
 #[derive(Default)]
@@ -69,6 +79,8 @@ pub(crate) struct Writer {
     open: Mutex<Option<Open>>,
     context: Context,
     after_commit: Mutex<Option<AfterCommit>>,
+    /// The file was moved or deleted: nothing that is read or written here counts any more.
+    moved: AtomicBool,
 }
 
 /// Where a follower waits for its answer.
@@ -85,6 +97,7 @@ enum SlotState<T> {
 }
 
 struct Job<T, F> {
+    at_any_cost: bool,
     work: Option<F>,
     result: Option<Result<T, OutboxError>>,
     slot: Arc<Slot<T>>,
@@ -97,6 +110,7 @@ impl Writer {
             open: Mutex::new(Some(Open { connection, guards })),
             context,
             after_commit: Mutex::new(None),
+            moved: AtomicBool::new(false),
         }
     }
 
@@ -112,11 +126,47 @@ impl Writer {
         T: Send + 'static,
         F: FnOnce(&Tx<'_>) -> Result<T, OutboxError> + Send + 'static,
     {
+        self.run(work, false)
+    }
+
+    /// The same for what must not be lost on a full disk: an answer that has arrived. If there is no
+    /// room, the ballast makes some for the next try.
+    pub(super) fn write_at_any_cost<T, F>(&self, work: F) -> Result<T, OutboxError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Tx<'_>) -> Result<T, OutboxError> + Send + 'static,
+    {
+        self.run(work, true)
+    }
+
+    /// Takes the ballast's room again, where there is some.
+    pub(super) fn lay_ballast(&self) {
+        if let Some(open) = lock(&self.open).as_mut() {
+            open.guards.lay_ballast();
+        }
+    }
+
+    /// Refuses once the file was moved or deleted under the open database.
+    pub(super) fn check_moved(&self) -> Result<(), StorageError> {
+        if self.moved.load(Ordering::Acquire) {
+            Err(StorageError::Moved)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn run<T, F>(&self, work: F, at_any_cost: bool) -> Result<T, OutboxError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Tx<'_>) -> Result<T, OutboxError> + Send + 'static,
+    {
+        self.check_moved()?;
         let slot = Arc::new(Slot {
             state: Mutex::new(SlotState::Waiting),
             changed: Condvar::new(),
         });
         let job = Job {
+            at_any_cost,
             work: Some(work),
             result: None,
             slot: Arc::clone(&slot),
@@ -186,12 +236,16 @@ impl Writer {
 
     fn transact(&self, open: &mut Open, batch: &mut [Box<dyn Command>]) -> bool {
         let rows = open.connection.total_changes();
+        let alone = batch.len() == 1;
         match self.try_transact(open, batch) {
             Ok(cursor) => {
                 let wrote = open.connection.total_changes() != rows;
-                let moved = open.guards.after_commit(wrote, cursor).err();
+                let failed = open.guards.after_commit(wrote, cursor).err().map(|error| {
+                    self.moved.store(true, Ordering::Release);
+                    Failed { error, alone }
+                });
                 for command in batch {
-                    command.answer(moved.as_ref());
+                    command.answer(failed.as_ref());
                 }
                 cursor.is_some()
             }
@@ -200,11 +254,13 @@ impl Writer {
                     // If even this fails, the next BEGIN will say so.
                     drop(open.connection.execute_batch("ROLLBACK"));
                 }
-                if error == StorageError::Full {
+                if error == StorageError::Full && batch.iter().any(|command| command.at_any_cost())
+                {
                     open.guards.give_up_ballast();
                 }
+                let failed = Failed { error, alone };
                 for command in batch {
-                    command.answer(Some(&error));
+                    command.answer(Some(&failed));
                 }
                 false
             }
@@ -300,16 +356,21 @@ where
         ran
     }
 
-    fn answer(&mut self, failed: Option<&StorageError>) {
+    fn answer(&mut self, failed: Option<&Failed>) {
         let result = match (failed, self.result.take()) {
-            // Its own refusal says more than the failure of the transaction.
-            (_, Some(Err(error))) => Err(error),
-            (Some(failed), _) => Err(failed.clone().into()),
+            // Its own refusal says more, unless it may be about what another command had written
+            // and the transaction has taken back.
+            (None | Some(Failed { alone: true, .. }), Some(Err(error))) => Err(error),
+            (Some(failed), _) => Err(failed.error.clone().into()),
             (None, Some(Ok(value))) => Ok(value),
             (None, None) => Err(OutboxError::Closed),
         };
         *lock(&self.slot.state) = SlotState::Done(result);
         self.slot.changed.notify_one();
+    }
+
+    fn at_any_cost(&self) -> bool {
+        self.at_any_cost
     }
 
     fn storage_error(&self) -> Option<StorageError> {

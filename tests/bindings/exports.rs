@@ -133,15 +133,6 @@ impl<'a> Reader<'a> {
                     docs: inside.docs,
                     members: Vec::new(),
                 });
-            } else if before.attributes.contains("uniffi::export") {
-                if let Some(owner) = line.strip_prefix("impl ") {
-                    methods.push((identifier(owner), self.methods()));
-                } else if let Some(name) = line.strip_prefix("pub trait ") {
-                    let members = self.methods();
-                    found.push(before.export(Kind::Trait, name, members));
-                } else if let Some((name, _)) = function(line) {
-                    found.push(before.export(Kind::Function, name, Vec::new()));
-                }
             } else if let Some(kind) = before.derived() {
                 let (_, name) = line
                     .split_once("struct ")
@@ -153,6 +144,15 @@ impl<'a> Reader<'a> {
                     _ => self.members("    "),
                 };
                 found.push(before.export(kind, name, members));
+            } else if before.attributes.contains("uniffi::export") {
+                if let Some(owner) = line.strip_prefix("impl ") {
+                    methods.push((identifier(owner), self.methods()));
+                } else if let Some(name) = line.strip_prefix("pub trait ") {
+                    let members = self.methods();
+                    found.push(before.export(Kind::Trait, name, members));
+                } else if let Some((name, _)) = function(line) {
+                    found.push(before.export(Kind::Function, name, Vec::new()));
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 //! thread. The same seed gives the same trace.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -35,9 +35,10 @@ pub fn simulate<F: Future<Output = ()>>(seed: u64, body: impl FnOnce(World) -> F
         .build()
         .unwrap();
     runtime.block_on(async move {
+        let clock = Arc::new(SimClock::new());
         let world = World {
-            clock: Arc::new(SimClock::new()),
-            network: Arc::new(SimNetwork::default()),
+            network: Arc::new(SimNetwork::new(&clock)),
+            clock,
             entropy: Arc::new(SimEntropy(AtomicU64::new(seed))),
             vfs: None,
         };
@@ -53,7 +54,17 @@ impl World {
             executor: Some(Arc::new(SimExecutor)),
             transport: Some(Arc::clone(&self.network) as Arc<dyn Transport>),
             vfs: self.vfs.clone(),
+            apart: false,
         }
+    }
+
+    /// Opens the same file once more, as another process would.
+    pub fn open_apart(&self, place: &Place) -> Arc<Outbox> {
+        let seams = Seams {
+            apart: true,
+            ..self.seams()
+        };
+        Outbox::open_with(self.config(place), seams).unwrap()
     }
 
     pub fn config(&self, place: &Place) -> OutboxConfig {
@@ -80,7 +91,8 @@ pub struct SimClock {
     wall_offset: AtomicI64,
     boot_offset: AtomicI64,
     boot: AtomicU64,
-    names_boots: bool,
+    slept: AtomicI64,
+    pub names_boots: AtomicBool,
 }
 
 impl SimClock {
@@ -91,12 +103,26 @@ impl SimClock {
             // A device that has been up for a day.
             boot_offset: AtomicI64::new(86_400_000),
             boot: AtomicU64::new(1),
-            names_boots: true,
+            slept: AtomicI64::new(0),
+            names_boots: AtomicBool::new(true),
         }
     }
 
     fn elapsed(&self) -> i64 {
-        i64::try_from(self.start.elapsed().as_millis()).unwrap()
+        let awake = i64::try_from(self.start.elapsed().as_millis()).unwrap();
+        awake + self.slept.load(Ordering::SeqCst)
+    }
+
+    /// The device sleeps: time passes, and timers stand still.
+    pub fn sleep_device(&self, time: Duration) {
+        let millis = i64::try_from(time.as_millis()).unwrap();
+        self.slept.fetch_add(millis, Ordering::SeqCst);
+    }
+
+    /// What a server's `Date` says: the true time, whatever the device believes.
+    fn date(&self) -> String {
+        let millis = u64::try_from(BIRTH + self.elapsed()).unwrap();
+        httpdate::fmt_http_date(std::time::UNIX_EPOCH + Duration::from_millis(millis))
     }
 
     /// Somebody sets the wall clock, forward or back.
@@ -118,6 +144,7 @@ impl Clock for SimClock {
             uptime: UptimeMs(self.elapsed() + self.boot_offset.load(Ordering::SeqCst)),
             boot: self
                 .names_boots
+                .load(Ordering::SeqCst)
                 .then(|| format!("boot-{}", self.boot.load(Ordering::SeqCst))),
         }
     }
@@ -192,9 +219,9 @@ pub struct Seen {
 
 type Rule = Box<dyn Fn(&WireRequest) -> Play + Send>;
 
-/// A scripted network: plays in order, then the rule, then success.
-#[derive(Default)]
+/// A scripted network: plays in order, then the rule, then success. Its servers tell the time.
 pub struct SimNetwork {
+    clock: Arc<SimClock>,
     plays: Mutex<VecDeque<Play>>,
     rule: Mutex<Option<Rule>>,
     seen: Mutex<Vec<Seen>>,
@@ -203,6 +230,17 @@ pub struct SimNetwork {
 }
 
 impl SimNetwork {
+    fn new(clock: &Arc<SimClock>) -> Self {
+        Self {
+            clock: Arc::clone(clock),
+            plays: Mutex::default(),
+            rule: Mutex::default(),
+            seen: Mutex::default(),
+            held: Mutex::default(),
+            start: Mutex::default(),
+        }
+    }
+
     pub fn play(&self, plays: impl IntoIterator<Item = Play>) {
         self.plays.lock().unwrap().extend(plays);
     }
@@ -259,8 +297,11 @@ impl Transport for SimNetwork {
                     exchange.failed(Fault::NotSent);
                     return;
                 }
+                let clock = Arc::clone(&self.clock);
                 drop(tokio::spawn(async move {
                     tokio::time::sleep(after).await;
+                    let mut answer = answer;
+                    answer.headers.push(header("date", &clock.date()));
                     exchange.answered(answer);
                 }));
             }

@@ -140,3 +140,61 @@ fn damaged_bytes_cannot_be_retried() {
         assert_eq!(given_up.unwrap().state, SubmissionState::Abandoned);
     });
 }
+
+/// P9, P11: one row that can't be read is put aside, and the others go.
+#[test]
+fn a_row_that_cannot_be_read_stops_no_other() {
+    for damage in [
+        "DROP TRIGGER submission_frozen; UPDATE submission SET effect = 'keyee' WHERE seq = 1",
+        "UPDATE submission SET state = 'pendinf' WHERE seq = 1",
+        "DROP TRIGGER profile_frozen; INSERT INTO profile VALUES (9, 'junk');
+            DROP TRIGGER submission_frozen; UPDATE submission SET profile = 9 WHERE seq = 1",
+    ] {
+        let place = Place::new();
+        simulate(6, |world| async move {
+            let outbox = world.open(&place);
+            for slot in ["bad", "good"] {
+                outbox.submit(order(&outbox, slot)).unwrap();
+            }
+            place.sql().execute_batch(damage).unwrap();
+            outbox.start().unwrap();
+            world.pass(HOUR).await;
+            assert_eq!(world.network.sent(), 1, "{damage}");
+            let state: String = place
+                .sql()
+                .query_row(
+                    "SELECT state || '/' || reason FROM submission WHERE seq = 1",
+                    [],
+                    |row| row.get(0),
+                )
+                .unwrap();
+            assert_eq!(state, "held/damaged", "{damage}");
+        });
+    }
+}
+
+/// A flipped digit in how the server treats keys is damage as well.
+#[test]
+fn a_changed_profile_is_damage() {
+    let place = Place::new();
+    simulate(7, |world| async move {
+        let outbox = world.open(&place);
+        let order = order(&outbox, "form");
+        outbox.submit(order.clone()).unwrap();
+        place
+            .sql()
+            .execute_batch(
+                "DROP TRIGGER profile_frozen;
+                 UPDATE profile SET json = replace(json, '86400000', '96400000')",
+            )
+            .unwrap();
+        drain(&outbox).await;
+        assert_eq!(world.network.seen().len(), 0);
+        assert_eq!(
+            outbox.snapshot(order.id).unwrap().state,
+            SubmissionState::Held {
+                reason: HoldReason::Damaged
+            }
+        );
+    });
+}

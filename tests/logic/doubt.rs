@@ -329,3 +329,46 @@ fn suspending_before_the_first_byte_leaves_no_doubt_and_after_it_does() {
         assert_eq!(outbox.stats().unwrap().in_flight, 0);
     });
 }
+
+/// The sweep turns some at a time; what it hasn't reached yet isn't sent either.
+#[test]
+fn however_many_have_expired_none_of_them_is_sent() {
+    let place = Place::new();
+    simulate(13, |world| async move {
+        let outbox = world.open(&place);
+        let soon = std::time::UNIX_EPOCH
+            + Duration::from_millis(u64::try_from(crate::common::sim::BIRTH).unwrap())
+            + Duration::from_secs(60);
+        for n in 0..300 {
+            let order = order(&outbox, &format!("form {n}")).expires_at(soon);
+            outbox.submit(order).unwrap();
+        }
+        world.pass(HOUR).await;
+        drain(&outbox).await;
+        assert_eq!(world.network.seen().len(), 0);
+        assert_eq!(outbox.stats().unwrap().pending, 0);
+    });
+}
+
+/// P7: a stored refusal said that nothing had happened, and the first answer, late, says otherwise.
+#[test]
+fn a_late_success_against_a_settled_refusal_is_shown() {
+    let place = Place::new();
+    simulate(14, |world| async move {
+        let ietf = submit_once::ServerProfile::ietf();
+        let outbox = world.open_with(world.config(&place).profile(ietf));
+        let marked = crate::common::sim::status_with(422, "idempotent-replayed", "true");
+        world.network.play([Play::Silence, marked]);
+        let order = order(&outbox, "form");
+        outbox.submit(order.clone()).unwrap();
+        outbox.start().unwrap();
+        world.pass(Duration::from_secs(120)).await;
+        let state = outbox.snapshot(order.id).unwrap().state;
+        assert!(matches!(state, SubmissionState::Rejected { .. }));
+        world.network.take().answered(answer(201, "{}"));
+        settle(&world).await;
+        let after = outbox.snapshot(order.id).unwrap();
+        assert_eq!(after.state, state);
+        assert!(after.late_evidence.unwrap().contains("took effect"));
+    });
+}

@@ -263,3 +263,81 @@ fn two_opens_of_one_path_share_everything() {
         assert!(!world.open(&place).open_report().shared);
     });
 }
+
+/// A path through a link is the same file from the first opening on, its folder not made yet.
+#[test]
+fn two_spellings_of_one_path_share_everything() {
+    let place = Place::new();
+    simulate(11, |world| async move {
+        let real = place.folder().join("real");
+        std::fs::create_dir(&real).unwrap();
+        let link = place.folder().join("link");
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let config = |folder: &std::path::Path| submit_once::OutboxConfig {
+            path: folder.join("sub/outbox.sqlite3").to_str().unwrap().into(),
+            ..world.config(&place)
+        };
+        let linked = config(&link);
+        let first = world.open_with(linked.clone());
+        let second = world.open_with(linked);
+        assert!(!first.open_report().shared);
+        assert!(second.open_report().shared);
+        // The other spelling is another configuration, but not another file.
+        let refused = submit_once::Outbox::open_with(config(&real), world.seams());
+        assert_eq!(refused.unwrap_err(), submit_once::OpenError::AlreadyOpen);
+    });
+}
+
+/// Runs something right after a job, before the pump goes on.
+struct Hooked(std::sync::Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl submit_once::Executor for Hooked {
+    fn spawn(&self, future: submit_once::BoxFuture<()>) {
+        drop(tokio::spawn(future));
+    }
+
+    fn sleep(&self, time: Duration) -> submit_once::BoxFuture<()> {
+        Box::pin(tokio::time::sleep(time))
+    }
+
+    fn blocking(&self, job: Box<dyn FnOnce() + Send>) {
+        job();
+        let hook = self.0.lock().unwrap().take();
+        if let Some(hook) = hook {
+            hook();
+        }
+    }
+}
+
+/// A worker that comes at the very end of another's drain is not told "nothing due" unlooked.
+#[test]
+fn a_drain_that_joins_at_the_end_of_another_is_looked_after() {
+    use std::sync::Arc;
+    let place = Place::new();
+    simulate(12, |world| async move {
+        let hooked = Arc::new(Hooked(std::sync::Mutex::new(None)));
+        let seams = submit_once::Seams {
+            executor: Some(Arc::clone(&hooked) as _),
+            ..world.seams()
+        };
+        let outbox = submit_once::Outbox::open_with(world.config(&place), seams).unwrap();
+        let order = order(&outbox, "form");
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let hook = {
+            let (outbox, order) = (Arc::clone(&outbox), order.clone());
+            move || {
+                outbox.submit(order).unwrap();
+                let second = async move { outbox.drain(DrainBudget::of(HOUR)).await };
+                let mut second: std::pin::Pin<Box<dyn Future<Output = _> + Send>> =
+                    Box::pin(second);
+                let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+                assert!(second.as_mut().poll(&mut context).is_pending());
+                sender.send(second).unwrap();
+            }
+        };
+        *hooked.0.lock().unwrap() = Some(Box::new(hook));
+        drain(&outbox).await;
+        let report = receiver.try_recv().unwrap().await.unwrap();
+        assert_eq!(report.succeeded, 1);
+    });
+}

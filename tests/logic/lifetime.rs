@@ -74,6 +74,7 @@ fn the_age_counts_across_reboots_and_a_clock_that_was_set_back_makes_it_over() {
             world.clock.reboot();
             world.clock.set_wall_by(clock_set_by);
             let outbox = world.open(&place);
+            drain(&outbox).await;
             world.pass(HOUR / 2).await;
             drain(&outbox).await;
             assert_eq!(world.network.seen().len(), sent);
@@ -225,7 +226,8 @@ fn a_safe_method_whose_process_ended_is_not_in_doubt() {
             .unwrap();
         outbox.start().unwrap();
         world.pass(Duration::from_secs(1)).await;
-        // As after a kill: the attempt is still open, and its owner is gone.
+        // As after a kill: the attempt is still open, its owner is gone, and so is its lease.
+        world.clock.sleep_device(Duration::from_secs(200));
         let copy = Place::new();
         std::fs::copy(place.database(), copy.database()).unwrap();
         let wal = |place: &Place| place.database().with_extension("sqlite3-wal");
@@ -233,6 +235,110 @@ fn a_safe_method_whose_process_ended_is_not_in_doubt() {
         let next = world.open(&copy);
         drain(&next).await;
         let snapshot = next.snapshot(id).unwrap();
-        assert_eq!((snapshot.state, snapshot.in_doubt), (SubmissionState::Pending, false));
+        assert_eq!(
+            (snapshot.state, snapshot.in_doubt),
+            (SubmissionState::Pending, false)
+        );
+    });
+}
+
+/// A consent given a moment before it is needed still counts when it is.
+#[test]
+fn a_consent_just_before_the_end_is_kept() {
+    let place = Place::new();
+    simulate(10, |world| async move {
+        let outbox = world.open(&place);
+        world
+            .network
+            .play([lost(), crate::common::sim::status(400)]);
+        let order = order(&outbox, "form");
+        outbox.submit(order.clone()).unwrap();
+        drain(&outbox).await;
+        world.pass(Duration::from_secs(60)).await;
+        drain(&outbox).await;
+        let revision = outbox.snapshot(order.id).unwrap().revision;
+        world
+            .pass(HOUR * 24 - Duration::from_secs(600 + 60 + 5))
+            .await;
+        outbox.resolve(order.id, revision, retry(true)).unwrap();
+        world.pass(Duration::from_secs(60)).await;
+        drain(&outbox).await;
+        assert_eq!(
+            outbox.snapshot(order.id).unwrap().state,
+            SubmissionState::Succeeded
+        );
+    });
+}
+
+/// An attempt that sent nothing gives its consent back: the user isn't asked twice.
+#[test]
+fn a_consent_survives_an_attempt_that_sent_nothing() {
+    let place = Place::new();
+    simulate(11, |world| async move {
+        let config = world.config(&place).profile(ServerProfile::unkeyed());
+        let outbox = world.open_with(config);
+        world
+            .network
+            .play([lost(), crate::common::sim::unreachable()]);
+        let order = order(&outbox, "form");
+        outbox.submit(order.clone()).unwrap();
+        outbox.start().unwrap();
+        let Waited::Held { snapshot } = outbox.wait(order.id, HOUR).await.unwrap() else {
+            panic!("held");
+        };
+        outbox
+            .resolve(order.id, snapshot.revision, retry(true))
+            .unwrap();
+        let waited = outbox.wait(order.id, HOUR).await.unwrap();
+        assert!(matches!(waited, Waited::Settled { .. }), "{waited:?}");
+        assert_eq!(world.network.sent(), 2);
+    });
+}
+
+/// A device hours behind its server: each clock is only compared with itself.
+#[test]
+fn a_device_behind_its_server_makes_no_key_younger() {
+    let place = Place::new();
+    simulate(12, |world| async move {
+        world.clock.set_wall_by(-2 * 3_600_000);
+        let outbox = world.open(&place);
+        world.network.play([created(), lost()]);
+        outbox.submit(order(&outbox, "first")).unwrap();
+        drain(&outbox).await;
+        let second = order(&outbox, "second");
+        outbox.submit(second.clone()).unwrap();
+        drain(&outbox).await;
+        assert!(outbox.snapshot(second.id).unwrap().in_doubt);
+        outbox.close();
+        world.pass(HOUR * 24 + Duration::from_secs(60)).await;
+        world.clock.reboot();
+        let outbox = world.open(&place);
+        drain(&outbox).await;
+        world.pass(Duration::from_secs(60)).await;
+        drain(&outbox).await;
+        assert_eq!(world.network.sent(), 2);
+        assert_eq!(outbox.snapshot(second.id).unwrap().state, UNKNOWN);
+    });
+}
+
+/// Every opening remembers how far the wall clock has come.
+#[test]
+fn a_wall_time_that_an_opening_saw_is_remembered() {
+    let place = Place::new();
+    simulate(13, |world| async move {
+        let outbox = world.open(&place);
+        world.network.play([lost()]);
+        outbox.submit(order(&outbox, "form")).unwrap();
+        drain(&outbox).await;
+        outbox.close();
+        world.pass(HOUR * 14).await;
+        world.clock.reboot();
+        world.open(&place).close();
+        world.clock.set_wall_by(-13 * 3_600_000);
+        world.clock.reboot();
+        let outbox = world.open(&place);
+        outbox.start().unwrap();
+        world.pass(HOUR * 23).await;
+        assert_eq!(world.network.sent(), 1, "its age can't be known any more");
     });
 }

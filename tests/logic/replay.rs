@@ -113,12 +113,12 @@ fn an_id_older_than_the_tombstones_reach_is_refused_unless_it_carries_no_time() 
     let place = Place::new();
     simulate(5, |world| async move {
         let outbox = world.open(&place);
+        let never_submitted = outbox.begin("other form".into()).unwrap();
         let timed = order(&outbox, "form");
         let derived = Submission::post(SubmissionId::derived(None, "a", "b"), "/orders");
         outbox.submit(timed.clone()).unwrap();
         outbox.submit(derived.clone()).unwrap();
         drain(&outbox).await;
-        let never_submitted = outbox.begin("other form".into()).unwrap();
         let limits = Limits::default();
         world.pass(limits.keep_results + DAY).await;
         while outbox.retain().unwrap() {}
@@ -191,5 +191,81 @@ fn lost_changes_are_reported_and_put_everything_unsettled_in_doubt() {
         outbox.close();
         let outbox = world.open(&place);
         assert_eq!(outbox.open_report().lost_changes, 0, "it is reported once");
+    });
+}
+
+/// An ID without a time in it can't be told from a new one later, so it is never forgotten.
+#[test]
+fn an_id_of_another_version_is_remembered_for_ever() {
+    let place = Place::new();
+    simulate(8, |world| async move {
+        let outbox = world.open(&place);
+        let id = SubmissionId::parse("7b0c5f9e-3a53-4d0e-9c0d-5f2f4dfb8a11").unwrap();
+        let order = Submission::post(id, "/orders").json("{}");
+        outbox.submit(order.clone()).unwrap();
+        drain(&outbox).await;
+        let limits = Limits::default();
+        for time in [limits.keep_results, limits.keep_tombstones] {
+            world.pass(time + DAY).await;
+            while outbox.retain().unwrap() {}
+        }
+        assert_eq!(outbox.submit(order).unwrap().kind, ReceiptKind::Replayed);
+        drain(&outbox).await;
+        assert_eq!(world.network.sent(), 1);
+    });
+}
+
+/// A device that starts with a wrong clock forgets nothing, and refuses nothing later.
+#[test]
+fn a_clock_that_is_years_ahead_for_a_moment_forgets_nothing() {
+    for reboot in [false, true] {
+        let place = Place::new();
+        simulate(9, |world| async move {
+            let outbox = world.open(&place);
+            let done = order(&outbox, "done");
+            outbox.submit(done.clone()).unwrap();
+            drain(&outbox).await;
+            outbox.close();
+            let years = 5 * 365 * 86_400_000_i64;
+            world.clock.set_wall_by(years);
+            if reboot {
+                world.clock.reboot();
+            }
+            let outbox = world.open(&place);
+            outbox.start().unwrap();
+            world.pass(Duration::from_secs(1)).await;
+            while outbox.retain().unwrap() {}
+            world.clock.set_wall_by(-years);
+            let fresh = outbox.submit(order(&outbox, "fresh")).unwrap();
+            assert_eq!(fresh.kind, ReceiptKind::Accepted);
+            let receipt = outbox.submit(done).unwrap();
+            assert_eq!(receipt.kind, ReceiptKind::Replayed);
+            assert!(receipt.snapshot.outcome.unwrap().body.is_some());
+        });
+    }
+}
+
+/// A slot whose submission is forgotten, or whose ID was never used for years, gives a new ID.
+#[test]
+fn a_slot_never_gives_an_id_that_would_be_refused() {
+    let place = Place::new();
+    simulate(10, |world| async move {
+        let outbox = world.open(&place);
+        outbox.submit(order(&outbox, "form")).unwrap();
+        let idle = outbox.begin("idle".into()).unwrap();
+        drain(&outbox).await;
+        let later = order(&outbox, "later");
+        outbox.submit(later).unwrap();
+        drain(&outbox).await;
+        let limits = Limits::default();
+        for time in [limits.keep_results, limits.keep_tombstones] {
+            world.pass(time + DAY).await;
+            while outbox.retain().unwrap() {}
+        }
+        assert_ne!(outbox.begin("idle".into()).unwrap(), idle);
+        for slot in ["form", "idle"] {
+            let receipt = outbox.submit(order(&outbox, slot)).unwrap();
+            assert_eq!(receipt.kind, ReceiptKind::Accepted);
+        }
     });
 }

@@ -126,15 +126,12 @@ fn a_full_disk_is_a_typed_error_and_joining_still_works() {
         Err(OutboxError::UnknownId { id: second })
     );
     let ballast = place.folder().join("outbox.sqlite3-ballast");
-    assert!(!ballast.exists(), "it was given up to make room");
+    assert!(ballast.exists(), "it is kept for an answer");
     disk.full.store(false, Ordering::SeqCst);
     assert_eq!(
         outbox.submit(order(second)).unwrap().kind,
         ReceiptKind::Accepted
     );
-    outbox.close();
-    let (_outbox, _) = open(&place);
-    assert!(ballast.exists(), "it is laid again at the next opening");
 }
 
 /// A failed sync: nobody knows whether the commit is durable. The connection stays, and the same

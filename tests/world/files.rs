@@ -215,6 +215,9 @@ fn a_database_that_is_deleted_while_open_is_noticed() {
     };
     assert_eq!(error, moved);
     assert_eq!(outbox.begin("form".into()).unwrap_err(), moved);
+    // Nothing that this outbox says counts any more: what it still reads is a ghost.
+    assert_eq!(outbox.submit(order()).unwrap_err(), moved);
+    assert_eq!(outbox.stats().unwrap_err(), moved);
     outbox.close();
     let anew = open(&place.database()).unwrap();
     // The high-water mark is beside it still: what was acknowledged there is gone.

@@ -337,3 +337,85 @@ fn a_plain_server_behind_an_https_url_gets_no_request_byte() {
         assert!(!found, "{word} went over the wire");
     }
 }
+
+/// A request without a body is in doubt like any other when its answer is lost.
+#[test]
+fn a_lost_answer_to_an_empty_body_leaves_doubt() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = Place::new();
+    let outbox = open(
+        &place,
+        &format!("http://{}", listener.local_addr().unwrap()),
+    );
+    let id = outbox.begin("capture".into()).unwrap();
+    let capture = Submission::post(id, "/payments/1/capture");
+    outbox.submit(capture).unwrap();
+    outbox.start().unwrap();
+    for answer in ["", "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"] {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut head = [0; 4_096];
+        assert!(socket.read(&mut head).unwrap() > 0);
+        socket.write_all(answer.as_bytes()).unwrap();
+    }
+    let snapshot = wait(&outbox, id);
+    let unknown = SubmissionState::Held {
+        reason: HoldReason::OutcomeUnknown,
+    };
+    assert_eq!(snapshot.state, unknown, "the first may have been applied");
+}
+
+/// The head of a 2xx counts, even if its body never ends.
+#[test]
+fn a_time_out_within_the_body_is_as_the_status_says() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = Place::new();
+    let config = OutboxConfig::at(place.path())
+        .base_url(format!("http://{}", listener.local_addr().unwrap()))
+        .limits(limits())
+        .profile(submit_once::ServerProfile::unkeyed());
+    let outbox = Outbox::open(config).unwrap();
+    let id = outbox.begin("form".into()).unwrap();
+    outbox
+        .submit(Submission::post(id, "/orders").json("{}"))
+        .unwrap();
+    outbox.start().unwrap();
+    let (mut socket, _) = listener.accept().unwrap();
+    let mut head = [0; 4_096];
+    assert!(socket.read(&mut head).unwrap() > 0);
+    socket
+        .write_all(b"HTTP/1.1 201 Created\r\ncontent-length: 100\r\n\r\n{")
+        .unwrap();
+    // Whether it is looked at before or after the late evidence, it ends as a success.
+    let succeeded = || outbox.snapshot(id).unwrap().state == SubmissionState::Succeeded;
+    let begun = std::time::Instant::now();
+    while !succeeded() && begun.elapsed() < PATIENCE {
+        block_on(outbox.wait(id, Duration::from_millis(100))).unwrap();
+    }
+    let outcome = outbox.snapshot(id).unwrap().outcome.unwrap();
+    assert_eq!((outcome.status, outcome.result_missing), (Some(201), true));
+}
+
+/// Name look-ups that hang must not keep the database waiting.
+#[test]
+fn slow_jobs_of_the_pool_do_not_stop_a_drain() {
+    use submit_once::{Executor, OwnRuntime, Seams};
+    let place = Place::new();
+    let runtime = Arc::new(OwnRuntime::start().unwrap());
+    let seams = Seams {
+        executor: Some(Arc::clone(&runtime) as _),
+        ..Seams::default()
+    };
+    let outbox = Outbox::open_with(OutboxConfig::at(place.path()), seams).unwrap();
+    let (release, hang) = std::sync::mpsc::channel::<()>();
+    let hang = Arc::new(std::sync::Mutex::new(hang));
+    for _ in 0..64 {
+        let hang = Arc::clone(&hang);
+        runtime.blocking(Box::new(move || {
+            // Until the test lets go of the other end.
+            hang.lock().unwrap().recv().ok();
+        }));
+    }
+    let budget = DrainBudget::of(Duration::from_secs(30));
+    block_on(outbox.drain(budget)).unwrap();
+    drop(release);
+}

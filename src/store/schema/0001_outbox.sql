@@ -6,7 +6,7 @@ CREATE TABLE meta (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     -- Which database this is; a copy has the same.
     database_id BLOB NOT NULL,
-    -- The installation that the host named when the database was made.
+    -- The installation that made the database. Reserved.
     install_id TEXT,
     -- The highest wall time ever stored. A clock behind it was set back.
     highest_wall INTEGER NOT NULL,
@@ -153,6 +153,9 @@ CREATE INDEX submission_owner ON submission (owner) WHERE owner IS NOT NULL;
 CREATE INDEX submission_expires ON submission (expires_wall) WHERE expires_wall IS NOT NULL;
 -- What waits for a decision.
 CREATE INDEX submission_held ON submission (seq) WHERE state = 'held';
+-- The heads of lanes, and the versions of one latest-wins key. Reserved.
+CREATE INDEX submission_lane ON submission (account, lane, seq) WHERE lane IS NOT NULL;
+CREATE INDEX submission_replaces ON submission (account, replaces, seq) WHERE replaces IS NOT NULL;
 -- What retention looks at.
 CREATE INDEX submission_settled ON submission (settled_wall) WHERE settled_wall IS NOT NULL;
 
@@ -183,6 +186,7 @@ CREATE TABLE dependency (
     parent INTEGER NOT NULL REFERENCES submission (seq),
     PRIMARY KEY (child, parent)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX dependency_parent ON dependency (parent);
 
 -- Tries on the wire. The number is the fencing number too: a later claim has a greater one.
 CREATE TABLE attempt (
@@ -193,11 +197,13 @@ CREATE TABLE attempt (
     -- open, unknown, not_applied or applied.
     mark TEXT NOT NULL,
     owner INTEGER NOT NULL,
-    -- The submission's epoch when it began.
+    -- The submission's epoch when it began, and whether it consumed a consent.
     epoch INTEGER NOT NULL,
+    consented INTEGER NOT NULL DEFAULT 0,
     boot INTEGER NOT NULL,
     began_uptime INTEGER NOT NULL,
-    -- The best known wall time, corrected by the last server's date.
+    -- The wall time by the device, and the best known one, corrected by the last server's date.
+    began_device INTEGER NOT NULL,
     began_wall INTEGER NOT NULL,
     -- The greatest age that was ever found, in case the clock is set back.
     age INTEGER NOT NULL DEFAULT 0,
@@ -252,13 +258,14 @@ CREATE TABLE tombstone (
     accepted_wall INTEGER NOT NULL,
     settled_wall INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
--- What is forgotten at last. A derived ID (version 5) carries no time, so it never is.
-CREATE INDEX tombstone_settled ON tombstone (settled_wall) WHERE substr(hex(id), 13, 1) <> '5';
+-- What is forgotten at last: time-ordered IDs (version 7). Others carry no time by which an old one
+-- could be told from a new one, so they never are.
+CREATE INDEX tombstone_settled ON tombstone (settled_wall) WHERE substr(hex(id), 13, 1) = '7';
 
 -- The database's own guards: code can forget, these don't.
 
 CREATE TRIGGER submission_final BEFORE UPDATE OF state, reason, result, settled_wall ON submission
-WHEN OLD.state NOT IN ('pending', 'in_flight', 'held')
+WHEN OLD.state IN ('succeeded', 'rejected', 'cancelled', 'expired', 'superseded', 'abandoned')
     AND (NEW.state IS NOT OLD.state OR NEW.reason IS NOT OLD.reason
         OR NEW.result IS NOT OLD.result OR NEW.settled_wall IS NOT OLD.settled_wall)
 BEGIN
@@ -295,6 +302,17 @@ END;
 CREATE TRIGGER request_frozen BEFORE UPDATE ON request
 BEGIN
     SELECT RAISE(ABORT, 'guard: an accepted request is frozen');
+END;
+
+CREATE TRIGGER profile_frozen BEFORE UPDATE ON profile
+BEGIN
+    SELECT RAISE(ABORT, 'guard: a profile in use is frozen');
+END;
+
+CREATE TRIGGER submission_once BEFORE INSERT ON submission
+WHEN EXISTS (SELECT 1 FROM tombstone WHERE id = NEW.id)
+BEGIN
+    SELECT RAISE(ABORT, 'guard: a settled submission does not begin again');
 END;
 
 CREATE TRIGGER attempt_settled BEFORE UPDATE OF mark ON attempt
