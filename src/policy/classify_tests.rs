@@ -286,9 +286,7 @@ fn every_fault_proves_only_what_the_stack_can_tell() {
             Fault::Offline | Fault::NotSent => (N, Wait::Backoff, Counts::Nothing),
             Fault::Unreachable => (N, Wait::Backoff, Counts::Transport),
             Fault::Tls => (N, Wait::Long, Counts::Transport),
-            Fault::TimedOut | Fault::Lost | Fault::Stopped => {
-                (Q, Wait::Backoff, Counts::Transport)
-            }
+            Fault::TimedOut | Fault::Lost | Fault::Stopped => (Q, Wait::Backoff, Counts::Transport),
         };
         for effect in [Effect::Overwrite, Effect::Keyed, Effect::Unkeyed] {
             let expected = Judgement {

@@ -6,7 +6,7 @@ use super::rows::{spell_effect, spell_headers};
 use super::submissions::{self, Row};
 use super::view::{self, tombstone};
 use super::writer::Tx;
-use super::{attempts, profiles};
+use super::{attempts, loss, profiles};
 use crate::error::OutboxError;
 use crate::model::fingerprint::{Fingerprint, Identity, digest};
 use crate::model::outcome::{Receipt, ReceiptKind, Snapshot};
@@ -69,6 +69,7 @@ pub(super) fn accept(
     }
     let seq = insert_submission(tx, request)?;
     insert_request(tx, request, seq)?;
+    loss::doubt_if_from_before(tx, seq, request.id)?;
     tx.connection
         .prepare_cached("UPDATE meta SET unsettled = unsettled + 1, accepted = accepted + 1")?
         .execute([])?;

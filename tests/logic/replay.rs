@@ -188,9 +188,21 @@ fn lost_changes_are_reported_and_put_everything_unsettled_in_doubt() {
             2,
             "only the two of the lost session"
         );
+        // The app submits again what it finds to be unknown: it may have been sent before.
+        assert_eq!(outbox.reconcile(vec![late.id]).unwrap()[0].snapshot, None);
+        assert!(outbox.submit(late.clone()).unwrap().snapshot.in_doubt);
+        drain(&outbox).await;
+        assert_eq!(
+            outbox.snapshot(late.id).unwrap().state,
+            outbox.snapshot(early.id).unwrap().state
+        );
+        assert_eq!(world.network.seen().len(), 2);
         outbox.close();
         let outbox = world.open(&place);
         assert_eq!(outbox.open_report().lost_changes, 0, "it is reported once");
+        world.pass(Duration::from_millis(1)).await;
+        let fresh = order(&outbox, "fresh");
+        assert!(!outbox.submit(fresh).unwrap().snapshot.in_doubt);
     });
 }
 

@@ -18,6 +18,9 @@ CREATE TABLE meta (
     unsettled INTEGER NOT NULL DEFAULT 0,
     -- An unknown version 7 ID minted before this is refused: its tombstone may be gone.
     remembers_since INTEGER NOT NULL DEFAULT 0,
+    -- A loss was found at this wall time: an unknown version 7 ID minted before it may have been
+    -- accepted and sent, so it begins in doubt.
+    doubt_before INTEGER NOT NULL DEFAULT 0,
     -- Submissions ever accepted.
     accepted INTEGER NOT NULL DEFAULT 0,
     -- Attempts that were made after an answer or a time-out.
