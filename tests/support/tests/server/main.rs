@@ -14,7 +14,6 @@ mod flights;
 mod holds;
 mod keys;
 mod lifecycle;
-mod speed;
 
 use submit_once_reference_server::{Options, ReferenceServer};
 
