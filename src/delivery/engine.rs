@@ -1,29 +1,24 @@
 //! The engine of one database in one process: the pump, what is on the wire, and who wants it to
 //! run.
 //!
-//! Everything that touches the wire's bookkeeping happens under one lock, the *gate*, which a turn
-//! of the pump holds from collecting reports to launching claims. `suspend` takes the same lock: when
-//! it returns, nothing of the pump is on the way to the database any more.
+//! `suspend` takes the lock of the gate, which a turn holds from its beginning to its end: when it
+//! returns, nothing of the pump is on the way to the database any more.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::drain::{Drain, DrainBudget, DrainReport, DrainStop};
-use super::judge::{About, judge, wire_request};
+use super::gate::{Gate, Report};
 use super::lease::Lease;
-use super::transport::{Exchange, Reported, Shared, Transport};
-use crate::clock::{Clock, UptimeMs};
+use super::transport::Transport;
+use crate::clock::Clock;
 use crate::entropy::Entropy;
 use crate::error::{OutboxError, StorageError};
-use crate::policy::classify::Fault;
-use crate::policy::limits::{
-    Limits, RETAIN_EVERY, RETAIN_STEPS, STORE_RETRY_FIRST, STORE_RETRY_MOST,
-};
+use crate::policy::limits::{Limits, STORE_RETRY_FIRST, STORE_RETRY_MOST};
 use crate::runtime::{Executor, run_blocking};
-use crate::store::{Claim, Finished, Step, Stepped, Store, earliest};
+use crate::store::{Step, Store, earliest};
 
 /// What the engine is made of: every seam in one place.
 pub(crate) struct Parts {
@@ -37,45 +32,25 @@ pub(crate) struct Parts {
 }
 
 pub(crate) struct Engine {
-    parts: Parts,
-    lease: Arc<Lease>,
+    pub(super) parts: Parts,
+    pub(super) lease: Arc<Lease>,
     gate: Mutex<Gate>,
-    demand: Mutex<Demand>,
-    nudge: Arc<Notify>,
-    reports: mpsc::UnboundedSender<Report>,
+    pub(super) demand: Mutex<Demand>,
+    pub(super) nudge: Arc<Notify>,
+    pub(super) reports: mpsc::UnboundedSender<Report>,
     changed: watch::Sender<u64>,
-}
-
-/// What is on the wire, and what came back from it.
-struct Gate {
-    flights: HashMap<i64, Flight>,
-    reports: mpsc::UnboundedReceiver<Report>,
-    unsettled: Vec<Finished>,
-    lease_until: UptimeMs,
-    retained: Option<UptimeMs>,
-}
-
-struct Flight {
-    about: Arc<About>,
-    shared: Arc<Shared>,
-    began: UptimeMs,
-}
-
-struct Report {
-    about: Arc<About>,
-    reported: Reported,
 }
 
 /// Who wants the pump to run.
 #[derive(Default)]
-struct Demand {
+pub(super) struct Demand {
     started: bool,
     suspended: bool,
     closed: bool,
     pumping: bool,
     /// Grows with each demand. A turn answers only for those that were there when it began.
     asked: u64,
-    drains: Vec<(u64, Drain)>,
+    pub(super) drains: Vec<(u64, Drain)>,
 }
 
 /// What a turn of the pump found.
@@ -98,13 +73,7 @@ impl Engine {
         let (sender, receiver) = mpsc::unbounded_channel();
         Arc::new(Self {
             lease: Arc::new(Lease::new(Arc::clone(&parts.clock))),
-            gate: Mutex::new(Gate {
-                flights: HashMap::new(),
-                reports: receiver,
-                unsettled: Vec::new(),
-                lease_until: UptimeMs(i64::MIN),
-                retained: None,
-            }),
+            gate: Mutex::new(Gate::new(receiver)),
             demand: Mutex::default(),
             nudge: Arc::new(Notify::new()),
             reports: sender,
@@ -195,15 +164,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends everything on the wire from this side. What may have left is unknown then.
-    fn stop_flights(&self, gate: &mut Gate) {
-        for flight in std::mem::take(&mut gate.flights).into_values() {
-            let fault = flight.shared.stop(Fault::Stopped);
-            let finished = self.judge(&flight.about, Reported::Failed(fault));
-            gate.unsettled.push(finished);
-        }
-    }
-
     pub(crate) fn close(&self) {
         lock(&self.demand).closed = true;
         // What can't be settled now is taken over by the next opening.
@@ -291,134 +251,6 @@ impl Engine {
         turned
     }
 
-    fn most_in_flight(&self) -> usize {
-        self.parts.limits.max_in_flight as usize
-    }
-
-    /// Settles and claims, and launches what was claimed.
-    fn step(self: &Arc<Self>, gate: &mut Gate, claims: bool) -> Result<Stepped, OutboxError> {
-        let room = self.most_in_flight().saturating_sub(gate.flights.len());
-        let step = Step {
-            finished: gate.unsettled.clone(),
-            capacity: if claims { room } else { 0 },
-            on_the_wire: !gate.flights.is_empty(),
-        };
-        let full = OutboxError::from(StorageError::Full);
-        let mut stepped = match self.parts.store.step(step.clone()) {
-            // The ballast has just made room.
-            Err(error) if error == full && !step.finished.is_empty() => self.parts.store.step(step),
-            stepped => stepped,
-        }?;
-        gate.unsettled.clear();
-        for state in &stepped.settled {
-            for (_, drain) in &mut lock(&self.demand).drains {
-                drain.note_settled(*state);
-            }
-        }
-        if stepped.lapsed {
-            self.stop_flights(gate);
-        }
-        let claims = std::mem::take(&mut stepped.claims);
-        if !claims.is_empty() {
-            self.extend_lease(gate, stepped.lease);
-        }
-        for claim in claims {
-            self.launch(gate, claim);
-        }
-        Ok(stepped)
-    }
-
-    /// Extends the lease while requests live, long before it runs out. Where it can't be, the next
-    /// turn tries again, and a sender whose lease is out sends nothing.
-    fn renew(&self, gate: &mut Gate) {
-        let now = self.parts.clock.now().uptime;
-        let left = gate.lease_until.since(now);
-        if gate.flights.is_empty() || left > self.parts.limits.lease.mul_f32(0.8) {
-            return;
-        }
-        match self.parts.store.renew() {
-            Ok(Some(until)) => self.extend_lease(gate, until),
-            Ok(None) => self.stop_flights(gate),
-            Err(_) => {}
-        }
-    }
-
-    /// Forgets in small steps, now and then, while nothing is on the wire. A failure costs nothing
-    /// but room; the next time comes.
-    fn retain(&self, gate: &mut Gate, now: UptimeMs) {
-        let lately = gate
-            .retained
-            .is_some_and(|last| now.since(last) < RETAIN_EVERY);
-        if lately || !gate.flights.is_empty() {
-            return;
-        }
-        gate.retained = Some(now);
-        for _ in 0..RETAIN_STEPS {
-            if !matches!(self.parts.store.retain(), Ok(true)) {
-                return;
-            }
-        }
-    }
-
-    fn extend_lease(&self, gate: &mut Gate, until: UptimeMs) {
-        gate.lease_until = until;
-        self.lease.extend(until);
-    }
-
-    fn collect(&self, gate: &mut Gate) {
-        while let Ok(report) = gate.reports.try_recv() {
-            if let Some(flight) = gate.flights.remove(&report.about.attempt) {
-                let took = self.parts.clock.now().uptime.since(flight.began);
-                for (_, drain) in &mut lock(&self.demand).drains {
-                    drain.note_exchange(took);
-                }
-            }
-            let finished = self.judge(&report.about, report.reported);
-            gate.unsettled.push(finished);
-        }
-    }
-
-    fn judge(&self, about: &About, reported: Reported) -> Finished {
-        judge(
-            about,
-            reported,
-            &self.parts.limits,
-            self.parts.clock.now().wall,
-            self.parts.entropy.as_ref(),
-        )
-    }
-
-    fn launch(&self, gate: &mut Gate, claim: Claim) {
-        let about = Arc::new(About::of(&claim));
-        let request = wire_request(claim.request, &self.parts.user_agent, &self.parts.limits);
-        let shared = {
-            let about = Arc::clone(&about);
-            let reports = self.reports.clone();
-            let nudge = Arc::clone(&self.nudge);
-            Shared::new(
-                Arc::clone(&self.lease),
-                Box::new(move |reported| {
-                    let about = Arc::clone(&about);
-                    // The receiver goes with the engine; then the next opening takes over.
-                    drop(reports.send(Report { about, reported }));
-                    nudge.notify_one();
-                }),
-            )
-        };
-        let attempt = about.attempt;
-        let flight = Flight {
-            about,
-            shared: Arc::clone(&shared),
-            began: self.parts.clock.now().uptime,
-        };
-        gate.flights.insert(attempt, flight);
-        let sleep = self.parts.executor.sleep(self.parts.limits.request_timeout);
-        self.parts
-            .executor
-            .spawn(Box::pin(Arc::clone(&shared).time_out(sleep)));
-        self.parts.transport.start(request, Exchange::new(shared));
-    }
-
     /// Answers the drains that are over. `None` if nobody wants the pump any more; otherwise how
     /// long to sleep.
     fn go_on(&self, turned: Turned, next: Option<Duration>) -> Option<Option<Duration>> {
@@ -465,6 +297,6 @@ impl Engine {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,6 +9,7 @@
 
 pub(crate) mod drain;
 pub(crate) mod engine;
+mod gate;
 pub mod http;
 pub(crate) mod lease;
 pub mod transport;

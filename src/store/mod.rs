@@ -25,15 +25,18 @@ mod retention;
 mod rows;
 mod settle;
 mod slots;
+mod step;
 mod submissions;
+mod takeover;
 mod view;
 mod writer;
 
-pub(crate) use claim::{Claim, Step, Stepped, earliest};
+pub(crate) use claim::Claim;
 pub(crate) use connection::{StoreConfig, make_folder};
 pub(crate) use file::identity as file_identity;
 pub(crate) use resolve::cancel_outcome;
 pub(crate) use settle::{Finished, KeptAnswer};
+pub(crate) use step::{Step, Stepped, earliest};
 pub(crate) use view::Counts;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -183,7 +186,7 @@ impl Store {
         let dead = Arc::clone(&taken_over);
         let stepped = self.writer.write_at_any_cost(move |tx| {
             let mut dead = dead.lock().unwrap_or_else(PoisonError::into_inner);
-            claim::step(tx, &store.owner, &store.limits, &step, &mut dead)
+            step::step(tx, &store.owner, &store.limits, &step, &mut dead)
         });
         if stepped.is_ok() {
             let mut taken_over = taken_over.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,10 +5,11 @@ use std::time::Duration;
 use rusqlite::named_params;
 
 use super::attempts;
-use super::claim::{quiet_time, rebase};
 use super::profiles;
 use super::settle::choose_result;
+use super::step::rebase;
 use super::submissions::{self, Due, Row, ask, by_id, change, floor_left};
+use super::takeover::quiet_time;
 use super::view::{self, answer_checksum};
 use super::writer::Tx;
 use crate::error::OutboxError;

@@ -34,6 +34,8 @@ fn every_export_is_found_in_kotlin() {
     let mut missing = Missing::default();
     for export in exports() {
         let name = &export.name;
+        // What comes right after a type.
+        let end = format!("object FfiConverterType{name}");
         match export.kind {
             Kind::Function => {
                 missing.unless(kotlin, &format!(" fun `{}`(", lower_camel(name)));
@@ -46,13 +48,13 @@ fn every_export_is_found_in_kotlin() {
                 }
             }
             Kind::Enum if export.members.iter().all(|v| v.fields.is_empty()) => {
-                let text = missing.part(kotlin, &format!("enum class {name} {{"), "\n}\n");
+                let text = missing.part(kotlin, &format!("enum class {name} {{"), &end);
                 for variant in &export.members {
                     missing.unless_line(text, &shouty_snake(&variant.name), &[",", ";"]);
                 }
             }
             Kind::Enum => {
-                let text = missing.part(kotlin, &format!("sealed class {name} {{"), "\n}\n");
+                let text = missing.part(kotlin, &format!("sealed class {name} {{"), &end);
                 for variant in &export.members {
                     let class = if variant.fields.is_empty() {
                         format!("object {} : {name}()", variant.name)
@@ -66,7 +68,7 @@ fn every_export_is_found_in_kotlin() {
             Kind::Error => {
                 let name = name.replace("Error", "Exception");
                 let class = format!("sealed class {name}: kotlin.Exception()");
-                let text = missing.part(kotlin, &class, "\n}\n");
+                let text = missing.part(kotlin, &class, &end);
                 for variant in &export.members {
                     let part = missing.part(text, &format!("class {}(", variant.name), "override");
                     missing.unless_fields(part, variant);
@@ -79,7 +81,6 @@ fn every_export_is_found_in_kotlin() {
                 }
             }
             Kind::Object => {
-                let end = format!("object FfiConverterType{name}");
                 let text = missing.part(kotlin, &format!("open class {name}: "), &end);
                 for method in &export.members {
                     let renamed = KOTLIN_RENAMED
@@ -107,25 +108,27 @@ fn every_export_is_found_in_swift() {
     let mut missing = Missing::default();
     for export in exports() {
         let name = &export.name;
+        // What comes right after a type.
+        let end = format!("struct FfiConverterType{name}");
         match export.kind {
             Kind::Function => {
                 missing.unless(swift, &format!("public func {}(", lower_camel(name)));
             }
             Kind::CustomType => missing.unless(swift, &format!("public typealias {name} = ")),
             Kind::Record => {
-                let text = missing.part(swift, &format!("public struct {name}: "), "\n}\n");
+                let text = missing.part(swift, &format!("public struct {name}: "), &end);
                 for field in &export.members {
                     missing.unless(text, &format!("public let {}: ", lower_camel(&field.name)));
                 }
             }
             Kind::Enum => {
-                let text = missing.part(swift, &format!("public enum {name}: "), "\n}\n");
+                let text = missing.part(swift, &format!("public enum {name}: "), &end);
                 for variant in &export.members {
                     missing.unless_case(text, &lower_camel(&variant.name), variant);
                 }
             }
             Kind::Error => {
-                let text = missing.part(swift, &format!("\nenum {name}: Swift.Error"), "\n}\n");
+                let text = missing.part(swift, &format!("\nenum {name}: Swift.Error"), &end);
                 for variant in &export.members {
                     missing.unless_case(text, &variant.name, variant);
                 }
@@ -137,7 +140,6 @@ fn every_export_is_found_in_swift() {
                 }
             }
             Kind::Object => {
-                let end = format!("struct FfiConverterType{name}");
                 let text = missing.part(swift, &format!("open class {name}: "), &end);
                 for method in &export.members {
                     let name = lower_camel(&method.name);

@@ -61,7 +61,9 @@ fn records_can_not_be_changed_in_either_language() {
             "the records of {language} were not found"
         );
         for record in records {
-            assert!(!record.contains(changeable), "{language}: {record}");
+            // With a brace at its end it has no value of its own: it is computed.
+            let changes = |line: &str| line.contains(changeable) && !line.ends_with('{');
+            assert!(!record.lines().any(changes), "{language}: {record}");
         }
     }
 }

@@ -1,0 +1,192 @@
+//! The gate: what this process has on the wire, and what came back from it. All of its bookkeeping
+//! happens under one lock, which a turn of the pump holds from collecting reports to launching
+//! claims.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::engine::{Engine, lock};
+use super::judge::{About, judge, wire_request};
+use super::transport::{Exchange, Reported, Shared};
+use crate::clock::UptimeMs;
+use crate::error::{OutboxError, StorageError};
+use crate::policy::classify::Fault;
+use crate::policy::limits::{RETAIN_EVERY, RETAIN_STEPS};
+use crate::store::{Claim, Finished, Step, Stepped};
+
+/// What is on the wire, and what came back from it.
+pub(super) struct Gate {
+    pub(super) flights: HashMap<i64, Flight>,
+    reports: mpsc::UnboundedReceiver<Report>,
+    pub(super) unsettled: Vec<Finished>,
+    pub(super) lease_until: UptimeMs,
+    retained: Option<UptimeMs>,
+}
+
+pub(super) struct Flight {
+    about: Arc<About>,
+    shared: Arc<Shared>,
+    began: UptimeMs,
+}
+
+pub(super) struct Report {
+    about: Arc<About>,
+    reported: Reported,
+}
+
+impl Gate {
+    pub(super) fn new(reports: mpsc::UnboundedReceiver<Report>) -> Self {
+        Self {
+            flights: HashMap::new(),
+            reports,
+            unsettled: Vec::new(),
+            lease_until: UptimeMs(i64::MIN),
+            retained: None,
+        }
+    }
+}
+
+impl Engine {
+    /// Ends everything on the wire from this side. What may have left is unknown then.
+    pub(super) fn stop_flights(&self, gate: &mut Gate) {
+        for flight in std::mem::take(&mut gate.flights).into_values() {
+            let fault = flight.shared.stop(Fault::Stopped);
+            let finished = self.judge(&flight.about, Reported::Failed(fault));
+            gate.unsettled.push(finished);
+        }
+    }
+
+    pub(super) fn most_in_flight(&self) -> usize {
+        self.parts.limits.max_in_flight as usize
+    }
+
+    /// Settles and claims, and launches what was claimed.
+    pub(super) fn step(
+        self: &Arc<Self>,
+        gate: &mut Gate,
+        claims: bool,
+    ) -> Result<Stepped, OutboxError> {
+        let room = self.most_in_flight().saturating_sub(gate.flights.len());
+        let step = Step {
+            finished: gate.unsettled.clone(),
+            capacity: if claims { room } else { 0 },
+            on_the_wire: !gate.flights.is_empty(),
+        };
+        let full = OutboxError::from(StorageError::Full);
+        let mut stepped = match self.parts.store.step(step.clone()) {
+            // The ballast has just made room.
+            Err(error) if error == full && !step.finished.is_empty() => self.parts.store.step(step),
+            stepped => stepped,
+        }?;
+        gate.unsettled.clear();
+        for state in &stepped.settled {
+            for (_, drain) in &mut lock(&self.demand).drains {
+                drain.note_settled(*state);
+            }
+        }
+        if stepped.lapsed {
+            self.stop_flights(gate);
+        }
+        let claims = std::mem::take(&mut stepped.claims);
+        if !claims.is_empty() {
+            self.extend_lease(gate, stepped.lease);
+        }
+        for claim in claims {
+            self.launch(gate, claim);
+        }
+        Ok(stepped)
+    }
+
+    /// Extends the lease while requests live, long before it runs out. Where it can't be, the next
+    /// turn tries again, and a sender whose lease is out sends nothing.
+    pub(super) fn renew(&self, gate: &mut Gate) {
+        let now = self.parts.clock.now().uptime;
+        let left = gate.lease_until.since(now);
+        if gate.flights.is_empty() || left > self.parts.limits.lease.mul_f32(0.8) {
+            return;
+        }
+        match self.parts.store.renew() {
+            Ok(Some(until)) => self.extend_lease(gate, until),
+            Ok(None) => self.stop_flights(gate),
+            Err(_) => {}
+        }
+    }
+
+    /// Forgets in small steps, now and then, while nothing is on the wire. A failure costs nothing
+    /// but room; the next time comes.
+    pub(super) fn retain(&self, gate: &mut Gate, now: UptimeMs) {
+        let lately = gate
+            .retained
+            .is_some_and(|last| now.since(last) < RETAIN_EVERY);
+        if lately || !gate.flights.is_empty() {
+            return;
+        }
+        gate.retained = Some(now);
+        for _ in 0..RETAIN_STEPS {
+            if !matches!(self.parts.store.retain(), Ok(true)) {
+                return;
+            }
+        }
+    }
+
+    fn extend_lease(&self, gate: &mut Gate, until: UptimeMs) {
+        gate.lease_until = until;
+        self.lease.extend(until);
+    }
+
+    pub(super) fn collect(&self, gate: &mut Gate) {
+        while let Ok(report) = gate.reports.try_recv() {
+            if let Some(flight) = gate.flights.remove(&report.about.attempt) {
+                let took = self.parts.clock.now().uptime.since(flight.began);
+                for (_, drain) in &mut lock(&self.demand).drains {
+                    drain.note_exchange(took);
+                }
+            }
+            let finished = self.judge(&report.about, report.reported);
+            gate.unsettled.push(finished);
+        }
+    }
+
+    fn judge(&self, about: &About, reported: Reported) -> Finished {
+        judge(
+            about,
+            reported,
+            &self.parts.limits,
+            self.parts.clock.now().wall,
+            self.parts.entropy.as_ref(),
+        )
+    }
+
+    fn launch(&self, gate: &mut Gate, claim: Claim) {
+        let about = Arc::new(About::of(&claim));
+        let request = wire_request(claim.request, &self.parts.user_agent, &self.parts.limits);
+        let shared = {
+            let about = Arc::clone(&about);
+            let reports = self.reports.clone();
+            let nudge = Arc::clone(&self.nudge);
+            Shared::new(
+                Arc::clone(&self.lease),
+                Box::new(move |reported| {
+                    let about = Arc::clone(&about);
+                    // The receiver goes with the engine; then the next opening takes over.
+                    drop(reports.send(Report { about, reported }));
+                    nudge.notify_one();
+                }),
+            )
+        };
+        let attempt = about.attempt;
+        let flight = Flight {
+            about,
+            shared: Arc::clone(&shared),
+            began: self.parts.clock.now().uptime,
+        };
+        gate.flights.insert(attempt, flight);
+        let sleep = self.parts.executor.sleep(self.parts.limits.request_timeout);
+        self.parts
+            .executor
+            .spawn(Box::pin(Arc::clone(&shared).time_out(sleep)));
+        self.parts.transport.start(request, Exchange::new(shared));
+    }
+}

@@ -1,0 +1,181 @@
+//! A step of the pump: settle what was answered, take over what dead owners left, turn what has
+//! expired, make ready what is due, and claim. One transaction, bounded, O(log n) for each row that
+//! it touches: nothing that isn't due is looked at.
+
+use std::time::Duration;
+
+use super::attempts;
+use super::claim::{Claim, claim, has_ready};
+use super::owner::{self, LockFile, Owner};
+use super::settle::{Finished, settle};
+use super::submissions::{self, Due, Row, ask, change, or_quarantine};
+use super::takeover::take_over;
+use super::writer::Tx;
+use crate::clock::{UptimeMs, WallMs};
+use crate::error::OutboxError;
+use crate::model::state::{Event, SubmissionState};
+use crate::policy::limits::{Limits, STEP_ROWS};
+
+/// What a step is to do.
+#[derive(Clone, Default)]
+pub(crate) struct Step {
+    /// Exchanges that have ended.
+    pub(crate) finished: Vec<Finished>,
+    /// Claims at most.
+    pub(crate) capacity: usize,
+    /// Requests of this outbox are on the wire: its lease must still hold.
+    pub(crate) on_the_wire: bool,
+}
+
+/// What a step did.
+pub(crate) struct Stepped {
+    /// The state that each finished exchange led to.
+    pub(crate) settled: Vec<SubmissionState>,
+    /// The lease ran out while requests were on the wire. Nothing was claimed: stop them first,
+    /// since others may have taken them over.
+    pub(crate) lapsed: bool,
+    /// Claimed, to be sent now.
+    pub(crate) claims: Vec<Claim>,
+    /// Until when the claims hold without being renewed.
+    pub(crate) lease: UptimeMs,
+    /// When something can be claimed next, whether there is room for it or not.
+    pub(crate) due: Option<Duration>,
+    /// When a step has something else to do: an expiry, or another process's submissions.
+    pub(crate) chores: Option<Duration>,
+}
+
+pub(super) fn step(
+    tx: &Tx<'_>,
+    owner: &Owner,
+    limits: &Limits,
+    step: &Step,
+    dead: &mut Vec<LockFile>,
+) -> Result<Stepped, OutboxError> {
+    let mut settled = Vec::with_capacity(step.finished.len());
+    for finished in &step.finished {
+        let state = settle(tx, finished);
+        settled.extend(or_quarantine(tx, finished.submission, state)?.flatten());
+    }
+    let holds = owner::lease(tx, owner)?.is_some_and(|end| tx.now.uptime <= end);
+    let lapsed = step.on_the_wire && !holds;
+    let others_wait = take_over(tx, owner, limits, dead)?;
+    expire(tx)?;
+    rebase(tx)?;
+    promote(tx)?;
+    let capacity = if lapsed { 0 } else { step.capacity };
+    let mut lease = tx.now.uptime;
+    if capacity > 0 && has_ready(tx)? {
+        // First, since the claims refer to this owner.
+        lease = owner::extend(tx, owner, limits.lease)?;
+    }
+    let claims = claim(tx, owner, limits, capacity)?;
+    if !claims.is_empty() || !settled.is_empty() {
+        attempts::note_wall(tx)?;
+    }
+    Ok(Stepped {
+        settled,
+        lapsed,
+        claims,
+        lease,
+        due: next_due(tx)?,
+        chores: earliest([next_expiry(tx)?, others_wait]),
+    })
+}
+
+/// The earliest of some times.
+pub(crate) fn earliest<const N: usize>(times: [Option<Duration>; N]) -> Option<Duration> {
+    times.into_iter().flatten().min()
+}
+
+/// Turns what has expired. The wall clock decides, since the app named a wall time.
+fn expire(tx: &Tx<'_>) -> Result<(), OutboxError> {
+    let expired: Vec<i64> = tx
+        .connection
+        .prepare_cached(
+            "SELECT seq FROM submission WHERE expires_wall <= ?1 AND state <> 'in_flight'
+             ORDER BY expires_wall LIMIT ?2",
+        )?
+        .query_map((tx.now.wall.0, STEP_ROWS as i64), |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for seq in expired {
+        let row = submissions::by_seq(tx.connection, seq).map_err(OutboxError::from);
+        let turned = row.and_then(|row| expire_one(tx, row));
+        or_quarantine(tx, seq, turned)?;
+    }
+    Ok(())
+}
+
+pub(super) fn expire_one(tx: &Tx<'_>, mut row: Row) -> Result<(), OutboxError> {
+    let transition = ask(tx, &row, Event::ExpiryPassed)?;
+    tx.connection
+        .prepare_cached("UPDATE submission SET expires_wall = NULL WHERE seq = ?1")?
+        .execute([row.seq])?;
+    change(tx, &mut row, &transition, Due::Unchanged)
+}
+
+/// Brings waits of earlier boots into this one: what is left by the wall clock, and never more than
+/// the whole wait, in case the clock was set back.
+pub(super) fn rebase(tx: &Tx<'_>) -> rusqlite::Result<()> {
+    for range in ["boot < :boot", "boot > :boot"] {
+        tx.connection
+            .prepare_cached(&format!(
+                "UPDATE submission SET
+                    due_uptime = :uptime + max(0, min(due_wall - :wall, delay)),
+                    due_wall = :wall + max(0, min(due_wall - :wall, delay)),
+                    floor_uptime = :uptime + max(0, min(due_wall - :wall, delay))
+                        - (due_uptime - coalesce(floor_uptime, due_uptime)),
+                    boot = :boot
+                 WHERE seq IN (SELECT seq FROM submission
+                    WHERE due_uptime IS NOT NULL AND {range} LIMIT :rows)"
+            ))?
+            .execute(rusqlite::named_params! {
+                ":uptime": tx.now.uptime.0,
+                ":wall": tx.now.wall.0,
+                ":boot": tx.boot,
+                ":rows": STEP_ROWS as i64,
+            })?;
+    }
+    Ok(())
+}
+
+/// Makes ready what has become due. Each row once for each wait.
+fn promote(tx: &Tx<'_>) -> rusqlite::Result<()> {
+    tx.connection
+        .prepare_cached(
+            "UPDATE submission SET ready = 1, due_uptime = NULL WHERE seq IN (
+                SELECT seq FROM submission WHERE boot = ?1 AND due_uptime <= ?2
+                ORDER BY due_uptime LIMIT ?3)",
+        )?
+        .execute((tx.boot, tx.now.uptime.0, STEP_ROWS as i64))?;
+    Ok(())
+}
+
+/// When something of this outbox becomes due.
+fn next_due(tx: &Tx<'_>) -> rusqlite::Result<Option<Duration>> {
+    let (ready, other_boot, due): (bool, bool, Option<i64>) = tx
+        .connection
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM submission WHERE ready = 1),
+                EXISTS (SELECT 1 FROM submission WHERE due_uptime IS NOT NULL AND boot < ?1)
+                    OR EXISTS (SELECT 1 FROM submission
+                        WHERE due_uptime IS NOT NULL AND boot > ?1),
+                (SELECT min(due_uptime) FROM submission WHERE boot = ?1
+                    AND due_uptime IS NOT NULL)",
+        )?
+        .query_row([tx.boot], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    if ready || other_boot {
+        return Ok(Some(Duration::ZERO));
+    }
+    Ok(due.map(|due| UptimeMs(due).since(tx.now.uptime)))
+}
+
+fn next_expiry(tx: &Tx<'_>) -> rusqlite::Result<Option<Duration>> {
+    let expiry: Option<i64> = tx
+        .connection
+        .prepare_cached(
+            "SELECT min(expires_wall) FROM submission
+             WHERE expires_wall IS NOT NULL AND state <> 'in_flight'",
+        )?
+        .query_row([], |row| row.get(0))?;
+    Ok(expiry.map(|expiry| WallMs(expiry).since(tx.now.wall)))
+}
