@@ -4,10 +4,10 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use submit_once::{Outbox, SubmissionState, Waited};
+use submit_once::{HoldReason, Outbox, SubmissionState, Waited};
 
 use crate::common::Place;
-use crate::common::sim::{Play, World, answer, drain, lost, order, simulate, unreachable};
+use crate::common::sim::{Play, World, answer, drain, lost, order, simulate, status, unreachable};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 /// Longer than any lease, shorter than any key's life.
@@ -71,6 +71,41 @@ fn a_request_that_outlived_its_lease_is_stopped_before_its_key_is_sent_again() {
             .await
             .unwrap();
     });
+}
+
+/// P5: a lost lease leaves the attempt unknown. A refusal of the next one proves nothing about it,
+/// and a cancel is kept (C2).
+#[test]
+fn an_attempt_whose_lease_was_lost_stays_in_doubt() {
+    for cancelled in [false, true] {
+        let place = Place::new();
+        simulate(11, |world| async move {
+            let sleeper = world.open_apart(&place);
+            world.network.play([Play::Silence]);
+            let order = order(&sleeper, "form");
+            sleeper.submit(order.clone()).unwrap();
+            sleeper.start().unwrap();
+            moment(&world).await;
+            world.clock.sleep_device(NAP);
+            let other = world.open_apart(&place);
+            if cancelled {
+                other.cancel(order.id).unwrap();
+            }
+            world.network.play([status(400)]);
+            other.start().unwrap();
+            let Waited::Held { snapshot } = other.wait(order.id, HOUR).await.unwrap() else {
+                panic!("held");
+            };
+            assert!(snapshot.in_doubt);
+            let reason = if cancelled {
+                HoldReason::CancelRequested
+            } else {
+                HoldReason::OutcomeUnknown
+            };
+            assert_eq!(snapshot.state, SubmissionState::Held { reason });
+            assert_eq!(world.network.sent(), if cancelled { 1 } else { 2 });
+        });
+    }
 }
 
 /// A cleaner app has removed the lock files. Nothing is known then, and the lease decides.
