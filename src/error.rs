@@ -6,6 +6,7 @@ use crate::model::outcome::Snapshot;
 
 /// Why an outbox could not be opened. Nothing has been moved or deleted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, uniffi::Error)]
+#[uniffi::export(Display)]
 pub enum OpenError {
     /// The configuration makes no sense: fix the field.
     #[error("the configuration's {field} is not usable: {problem}")]
@@ -55,6 +56,7 @@ pub enum OpenError {
 
 /// What the database said. Nothing half-done is left behind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, uniffi::Error)]
+#[uniffi::export(Display)]
 pub enum StorageError {
     /// The disk is full. Free some space and call again; joining and replaying still work.
     #[error("the disk is full; free some space and call again with the same ID")]
@@ -91,6 +93,7 @@ pub enum StorageError {
 
 /// Why a call on an outbox was refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, uniffi::Error)]
+#[uniffi::export(Display)]
 pub enum OutboxError {
     /// The outbox was closed. Open it again.
     #[error("the outbox is closed; open it again")]

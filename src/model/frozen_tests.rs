@@ -116,7 +116,7 @@ fn the_effect_comes_from_the_submission_else_from_the_method_else_from_the_profi
         freeze_with(profile, Submission::new(id, method, "/orders")).effect
     };
     for method in ["GET", "HEAD", "OPTIONS"] {
-        assert_eq!(effect_of(method, &ServerProfile::unkeyed()), Effect::None);
+        assert_eq!(effect_of(method, &ServerProfile::unkeyed()), Effect::Safe);
     }
     for method in ["POST", "PUT", "PATCH", "DELETE", "SEARCH"] {
         assert_eq!(effect_of(method, &ServerProfile::standard()), Effect::Keyed);

@@ -138,6 +138,7 @@ impl From<SubmissionId> for String {
 
 /// Why a text is not a submission ID, or why none could be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, uniffi::Error)]
+#[uniffi::export(Display)]
 pub enum IdError {
     /// The text is not a UUID.
     #[error(

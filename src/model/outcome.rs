@@ -30,7 +30,8 @@ pub enum ReceiptKind {
 }
 
 /// How a submission stands.
-#[derive(Debug, Clone, PartialEq, uniffi::Record)]
+#[derive(Clone, PartialEq, uniffi::Record)]
+#[uniffi::export(Debug)]
 pub struct Snapshot {
     /// The submission.
     pub id: SubmissionId,
@@ -63,6 +64,22 @@ pub struct Snapshot {
     pub late_evidence: Option<String>,
 }
 
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without the URL, which may name a person.
+        f.debug_struct("Snapshot")
+            .field("id", &self.id)
+            .field("state", &self.state)
+            .field("revision", &self.revision)
+            .field("waiting_for", &self.waiting_for)
+            .field("attempts", &self.attempts)
+            .field("in_doubt", &self.in_doubt)
+            .field("last_problem", &self.last_problem)
+            .field("outcome", &self.outcome)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Why a pending submission isn't moving.
 #[derive(Debug, Clone, PartialEq, Eq, uniffi::Enum)]
 pub enum WaitingFor {
@@ -75,6 +92,7 @@ pub enum WaitingFor {
 
 /// How a submission ended.
 #[derive(Clone, PartialEq, uniffi::Record)]
+#[uniffi::export(Debug)]
 pub struct Outcome {
     /// The HTTP status of the answer that settled it, if an answer did.
     pub status: Option<u16>,

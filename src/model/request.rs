@@ -179,7 +179,7 @@ fn refuse_unsupported(submission: &Submission, profile: &ServerProfile) -> Resul
 
 fn default_effect(method: &str, profile: &ServerProfile) -> Effect {
     match method {
-        "GET" | "HEAD" | "OPTIONS" => Effect::None,
+        "GET" | "HEAD" | "OPTIONS" => Effect::Safe,
         _ => profile.effect,
     }
 }

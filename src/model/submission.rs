@@ -10,6 +10,7 @@ use super::id::SubmissionId;
 /// Everything in it is frozen when `submit` returns: retries send the same bytes. Build it with
 /// [`Submission::new`] and the setters, or as a plain record from Kotlin and Swift.
 #[derive(Clone, PartialEq, uniffi::Record)]
+#[uniffi::export(Debug)]
 pub struct Submission {
     /// The action's ID, from `begin(slot)`, or minted or derived by the app.
     pub id: SubmissionId,
@@ -148,7 +149,8 @@ impl fmt::Debug for Submission {
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// A safe method: it changes nothing, so it is never in doubt.
-    None,
+    #[serde(rename = "none")]
+    Safe,
     /// Naturally idempotent: a repeat overwrites with the same. Its key never gets too old.
     Overwrite,
     /// The server recognises the key and performs the action once. The default.
@@ -160,6 +162,7 @@ pub enum Effect {
 
 /// A header to store with a submission.
 #[derive(Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, uniffi::Record)]
+#[uniffi::export(Debug)]
 pub struct Header {
     /// The name, case-insensitive.
     pub name: String,
@@ -177,6 +180,7 @@ impl fmt::Debug for Header {
 
 /// The bytes to send.
 #[derive(Clone, PartialEq, Eq, uniffi::Enum)]
+#[uniffi::export(Debug)]
 pub enum Body {
     /// Nothing; `Content-Length: 0` where the method expects a body.
     Empty,

@@ -65,7 +65,7 @@ pub fn key_lifetime(
     horizon: Duration,
 ) -> Option<Duration> {
     match effect {
-        Effect::None | Effect::Overwrite => None,
+        Effect::Safe | Effect::Overwrite => None,
         Effect::Unkeyed => Some(Duration::ZERO),
         Effect::Keyed if profile.aborts_handlers => Some(Duration::ZERO),
         Effect::Keyed => {

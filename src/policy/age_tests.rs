@@ -91,7 +91,7 @@ fn overwriting_keys_never_get_too_old_and_unkeyed_ones_always_are() {
     let profile = ServerProfile::standard();
     let horizon = Duration::from_secs(600);
     assert_eq!(key_lifetime(Effect::Overwrite, &profile, horizon), None);
-    assert_eq!(key_lifetime(Effect::None, &profile, horizon), None);
+    assert_eq!(key_lifetime(Effect::Safe, &profile, horizon), None);
     assert_eq!(
         key_lifetime(Effect::Unkeyed, &profile, horizon),
         Some(Duration::ZERO)

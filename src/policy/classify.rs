@@ -144,7 +144,7 @@ pub fn answer(answer: &Answer<'_>, of: &Circumstances<'_>) -> Judgement {
 
 /// A safe method is never in doubt.
 fn safe(judgement: Judgement, effect: Effect) -> Judgement {
-    if effect != Effect::None || judgement.proves != Proof::Unknown {
+    if effect != Effect::Safe || judgement.proves != Proof::Unknown {
         return judgement;
     }
     let then = match judgement.then {
@@ -207,7 +207,7 @@ fn table(answer: &Answer<'_>, of: &Circumstances<'_>) -> Judgement {
         206 | 207 | 208 | 226 | 300 => held(HoldReason::OutcomeUnknown),
         209..=225 | 227..=299 => held(HoldReason::OutcomeUnknown),
         303 => held(HoldReason::OutcomeUnknown),
-        304 if of.effect == Effect::None => applied(true),
+        304 if of.effect == Effect::Safe => applied(true),
         304 => held(HoldReason::OutcomeUnknown),
         301 | 302 | 305..=308 => refused(RejectReason::Configuration),
         // Nobody has said what they mean, so they count as 300 (RFC 9110, section 15).

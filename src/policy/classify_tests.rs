@@ -215,13 +215,13 @@ fn a_safe_method_is_never_in_doubt_and_never_held_for_it() {
             (_, proves, then) => (proves, then),
         };
         let fetch = Exchange {
-            effect: Effect::None,
+            effect: Effect::Safe,
             ..got(status)
         };
         fetch.means(proves, then);
     }
     for fault in FAULTS {
-        let judgement = classify::fault(fault, Effect::None);
+        let judgement = classify::fault(fault, Effect::Safe);
         assert_eq!((judgement.proves, judgement.then), (N, RETRY), "{fault:?}");
     }
 }

@@ -15,7 +15,7 @@ fn every_judgement_can_be_carried_out() {
     for (status, ..) in table() {
         for profile in &profiles {
             for effect in [
-                Effect::None,
+                Effect::Safe,
                 Effect::Overwrite,
                 Effect::Keyed,
                 Effect::Unkeyed,

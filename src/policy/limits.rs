@@ -211,6 +211,10 @@ pub const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 /// another process never waits long for its turn.
 pub const STEP_ROWS: usize = 128;
 
+/// Attempts of one submission whose lack of effect is certain, and that are kept for support: a week
+/// without a network makes hundreds.
+pub const KEEP_ATTEMPTS: u32 = 16;
+
 /// How often an idle pump drops what retention no longer keeps.
 pub const RETAIN_EVERY: Duration = Duration::from_secs(60 * 60);
 

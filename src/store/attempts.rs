@@ -8,6 +8,7 @@ use super::writer::Tx;
 use crate::clock::{UptimeMs, WallMs, from_millis};
 use crate::model::state::{AttemptMark, Doubt};
 use crate::policy::age::{Began, Reading, age};
+use crate::policy::limits::KEEP_ATTEMPTS;
 
 /// What is known of a submission's attempts.
 pub(super) fn doubt(connection: &Connection, submission: i64) -> rusqlite::Result<Doubt> {
@@ -25,6 +26,19 @@ pub(super) fn doubt(connection: &Connection, submission: i64) -> rusqlite::Resul
         }
     }
     Ok(doubt)
+}
+
+/// Drops old attempts that certainly had no effect. Those in doubt, and those with an effect, stay.
+pub(super) fn prune(tx: &Tx<'_>, row: &Row) -> rusqlite::Result<()> {
+    if row.attempts > KEEP_ATTEMPTS {
+        tx.connection
+            .prepare_cached(
+                "DELETE FROM attempt WHERE submission = ?1 AND number <= ?2
+                 AND mark = 'not_applied'",
+            )?
+            .execute((row.seq, row.attempts - KEEP_ATTEMPTS))?;
+    }
+    Ok(())
 }
 
 /// Opens an attempt, in the transaction that claims. Its number is the fence.

@@ -124,6 +124,7 @@ fn claim_one(
     };
     let transition = ask(tx, &row, Event::Claimed)?;
     attempts::note_retry(tx, &row)?;
+    attempts::prune(tx, &row)?;
     let attempt = attempts::open(tx, &row, owner.id, reading)?;
     row.attempts += 1;
     row.consent = false;

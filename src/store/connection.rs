@@ -31,6 +31,9 @@ pub(crate) struct StoreConfig {
 /// SQLite's default, and that of phones' file systems.
 const PAGE_BYTES: i64 = 4_096;
 
+/// Of the log, once it has been checkpointed: about a quarter of what SQLite lets it grow to.
+const LOG_BYTES: i64 = 1024 * 1024;
+
 /// Prepared statements that a connection keeps: more than the crate has.
 const STATEMENTS: usize = 128;
 
@@ -198,6 +201,8 @@ fn prepare(connection: &Connection, limits: &Limits) -> Result<(), OpenError> {
     // Bodies of settled submissions don't stay behind in free pages.
     set(connection, "secure_delete", 1)?;
     set(connection, "cell_size_check", 1)?;
+    // After a checkpoint the log is cut to this instead of staying as long as it ever was.
+    set(connection, "journal_size_limit", LOG_BYTES)?;
     persist_wal(connection)?;
     Ok(())
 }

@@ -29,7 +29,7 @@ const REJECTS: [(RejectReason, &str); 8] = [
 ];
 
 const EFFECTS: [(Effect, &str); 4] = [
-    (Effect::None, "none"),
+    (Effect::Safe, "none"),
     (Effect::Overwrite, "overwrite"),
     (Effect::Keyed, "keyed"),
     (Effect::Unkeyed, "unkeyed"),

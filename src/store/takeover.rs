@@ -73,7 +73,7 @@ fn in_flight_of(tx: &Tx<'_>, owner: i64) -> rusqlite::Result<Vec<i64>> {
 fn lose(tx: &Tx<'_>, seq: i64, ended: bool, limits: &Limits) -> Result<(), OutboxError> {
     let mut row = submissions::by_seq(tx.connection, seq)?;
     let (event, mark) = match row.effect {
-        Effect::None => (
+        Effect::Safe => (
             Event::AttemptEnded(Ending {
                 proves: Proof::NotApplied,
                 closes_earlier: 0,

@@ -73,6 +73,12 @@ fn waits_grow_to_their_end_and_never_loop_without_waiting() {
         assert!(gaps.iter().all(|gap| *gap >= least && *gap <= most));
         // Transport faults don't give up: 48 hours at 15 to 22.5 minutes.
         assert!(gaps.len() > 120, "{} attempts", gaps.len());
+        // Of attempts that certainly had no effect, the last few are kept.
+        let rows: i64 = place
+            .sql()
+            .query_row("SELECT count(*) FROM attempt", [], |row| row.get(0))
+            .unwrap();
+        assert!(rows <= 20, "{rows} rows");
         let snapshot = outbox.list(Default::default(), Default::default()).unwrap();
         assert_eq!(snapshot.snapshots[0].state, SubmissionState::Pending);
         assert!(!snapshot.snapshots[0].in_doubt);

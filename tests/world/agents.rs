@@ -102,8 +102,25 @@ impl Agent {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    pub fn freeze(&self) {
+    /// Freezes the process outside of every write transaction. A process that the system freezes
+    /// inside of one keeps the others waiting, and that is another story.
+    pub fn freeze(&self, place: &Place) {
+        let lock = place.sql();
+        lock.execute_batch("BEGIN IMMEDIATE").unwrap();
         self.signal(rustix::process::Signal::STOP);
+        while !self.is_frozen() {
+            std::thread::yield_now();
+        }
+        lock.execute_batch("ROLLBACK").unwrap();
+    }
+
+    fn is_frozen(&self) -> bool {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.id())).unwrap();
+        threads.into_iter().all(|thread| {
+            let stat = std::fs::read_to_string(thread.unwrap().path().join("stat"));
+            // The state follows the name, which is in brackets.
+            stat.is_ok_and(|stat| stat.rsplit(')').next().unwrap().starts_with(" T"))
+        })
     }
 
     pub fn thaw(&self) {

@@ -25,6 +25,8 @@ fn a_started_outbox_whose_next_attempt_is_an_hour_away_does_nothing_for_a_minute
     agent.ask(&format!("submit {id} http://127.0.0.1:1/orders tea"));
     agent.ask("start");
     agent.ask("drain 5000");
+    // Somebody observes for a moment; afterwards nobody does.
+    assert_eq!(agent.ask(&format!("wait {id} 1500")), "TimedOut");
     assert_eq!(agent.ask(&format!("snapshot {id}")), "Pending");
     // What the last command needed comes to its end first.
     let from = now() + 4.0;

@@ -85,7 +85,7 @@ fn a_frozen_process_is_taken_over_when_its_lease_is_out_and_not_before() {
     frozen.ask(&format!("submit {id} /orders tea"));
     frozen.ask("start");
     server.wait_until_held("after", PATIENCE).unwrap();
-    frozen.freeze();
+    frozen.freeze(&place);
     let mut other = Agent::for_server(&place, &server);
     other.ask("start");
     // Its lease of 7.1 s still runs, and its owner's lock is held.
@@ -115,9 +115,7 @@ fn a_process_that_thaws_after_its_lease_sends_nothing() {
     frozen.ask(&format!("submit {id} /orders tea"));
     frozen.ask("start");
     assert_eq!(frozen.read(), "claimed");
-    // It has claimed and has no transaction open.
-    while frozen.ask("exclusive") != "free" {}
-    frozen.freeze();
+    frozen.freeze(&place);
     let mut other = Agent::for_server(&place, &server);
     other.ask("start");
     assert_eq!(other.ask(&format!("wait {id} 60000")), "Settled");
