@@ -16,8 +16,9 @@ use crate::delivery::http::HttpTransport;
 use crate::entropy::{Entropy, SystemEntropy};
 use crate::error::{OpenError, StorageError};
 use crate::metrics::Calls;
-use crate::model::request::check_origin;
-use crate::policy::limits::{Limits, OBSERVE_EVERY};
+use crate::model::request::{REFUSED_HEADERS, check_origin};
+use crate::model::submission::Effect;
+use crate::policy::limits::{LONGEST, Limits, OBSERVE_EVERY};
 use crate::policy::profile::{KeyPlace, ServerProfile};
 use crate::runtime::{Executor, OwnRuntime, run_blocking};
 use crate::store::{OpenReport, Store, StoreConfig, file_identity, make_folder};
@@ -188,7 +189,12 @@ impl Core {
         let mut last = None;
         loop {
             let store = Arc::clone(&parts.store);
-            let version = run_blocking(&parts.executor, move || store.data_version()).await;
+            // While it is suspended nothing touches the database, not even to look.
+            let version = if self.engine.is_suspended() {
+                None
+            } else {
+                run_blocking(&parts.executor, move || store.data_version()).await
+            };
             // A version that can't be read now may be read at the next look.
             if let Some(Ok(version)) = version
                 && last.replace(version) != Some(version)
@@ -293,18 +299,34 @@ fn read_base(text: &str) -> Result<Url, OpenError> {
 }
 
 fn check_profile(profile: &ServerProfile) -> Result<(), OpenError> {
+    if profile.effect == Effect::Keyed && profile.key_place == KeyPlace::Nowhere {
+        return Err(invalid(
+            "profile.effect",
+            "keyed needs a place for the key; use overwrite or unkeyed",
+        ));
+    }
+    for (field, time) in [
+        ("profile.quiet_time", Some(profile.quiet_time)),
+        ("profile.retention", profile.retention),
+    ] {
+        if time.is_some_and(|time| time > LONGEST) {
+            return Err(invalid(field, "use less than a hundred years"));
+        }
+    }
     match &profile.key_place {
         KeyPlace::Header { name } => {
             let token = !name.is_empty()
                 && name
                     .bytes()
                     .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
-            if token {
+            let lower = name.to_ascii_lowercase();
+            let reserved = REFUSED_HEADERS.iter().any(|(refused, _)| *refused == lower);
+            if token && !reserved {
                 Ok(())
             } else {
                 Err(invalid(
                     "profile.key_place",
-                    "a header's name is letters, digits and hyphens",
+                    "use letters, digits and hyphens, and none of HTTP's own headers",
                 ))
             }
         }

@@ -1,5 +1,5 @@
 //! The errors of the two boundaries: opening an outbox, and using one. Each variant says what the
-//! caller can do. None carries a body, a header's value or a credential.
+//! caller can do. No message shows a body, a header's value or a credential.
 
 use crate::model::id::SubmissionId;
 use crate::model::outcome::Snapshot;
@@ -155,8 +155,11 @@ pub enum OutboxError {
         /// The ID.
         id: SubmissionId,
     },
-    /// As many submissions are waiting as the outbox takes. Nothing was dropped.
-    #[error("{most} submissions are waiting, as many as the outbox takes; drain it first")]
+    /// As many submissions are waiting as the outbox takes. Nothing was dropped. Drain it, and decide
+    /// what is held.
+    #[error(
+        "{most} submissions are waiting, as many as the outbox takes; drain, or decide what is held"
+    )]
     QueueFull {
         /// The limit.
         most: u32,

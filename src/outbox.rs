@@ -62,7 +62,7 @@ impl From<uniffi::UnexpectedUniFFICallbackError> for ListenerError {
 pub struct Reconciled {
     /// The ID.
     pub id: SubmissionId,
-    /// How it stands; `None` if it was never submitted here: submit it again, with this ID.
+    /// How it stands. Nothing, if it was never submitted here: submit it again, with this ID.
     pub snapshot: Option<Snapshot>,
 }
 
@@ -103,7 +103,8 @@ impl Outbox {
     }
 
     /// Takes a submission over. Durable when it returns: it survives the end of the process and a
-    /// loss of power. A repeat of the same submission is met, not stored again.
+    /// loss of power. A repeat of the same submission is met, not stored again. Takes some
+    /// milliseconds; at most the busy timeout if another process holds the database.
     ///
     /// # Errors
     /// [`OutboxError::KeyReused`] if the ID belongs to another submission; others say what to
@@ -163,8 +164,8 @@ impl Outbox {
     }
 
     /// Waits until a submission is settled or held, or the time is over. Resolves also if that
-    /// happened before, or in another process. Any number of callers may wait. Dropping the future
-    /// changes nothing.
+    /// happened before, or in another process (noticed within a second). Any number of callers may
+    /// wait. Dropping the future changes nothing.
     pub async fn wait(&self, id: SubmissionId, timeout: Duration) -> Result<Waited, OutboxError> {
         check_time("timeout", timeout)?;
         let core = Arc::clone(&self.core);
@@ -200,7 +201,8 @@ impl Outbox {
     }
 
     /// Delivers what is due, until nothing is or the budget ends. For workers. A second drain in
-    /// the same process joins the first. Dropping the future stops the waiting, not the work.
+    /// the same process joins the first. Dropping the future stops the waiting, not the work. Fails
+    /// if the database can't be used; what has been sent is not lost by that.
     pub async fn drain(&self, budget: DrainBudget) -> Result<DrainReport, OutboxError> {
         check_time("budget.time", budget.time)?;
         self.store()?;
@@ -209,6 +211,8 @@ impl Outbox {
     }
 
     /// Delivers in the foreground from now on, when things become due, until `suspend` or `close`.
+    /// What another process submits is noticed while somebody waits or listens here, or at the next
+    /// `drain`; to look for it all the time would keep the device awake.
     pub fn start(&self) -> Result<(), OutboxError> {
         self.store()?;
         self.core.engine.start()
@@ -298,7 +302,9 @@ impl Outbox {
         Ok(self.core.calls.stats(&counts))
     }
 
-    /// Drops what retention no longer keeps, one small step at a time. True if there may be more.
+    /// Drops what retention no longer keeps, one small step at a time. True if there may be more. An
+    /// idle outbox does it by itself now and then. Ages count by the `Date` of a server that
+    /// answered since the boot; without one nothing is dropped.
     pub fn retain(&self) -> Result<bool, OutboxError> {
         self.store()?.retain()
     }

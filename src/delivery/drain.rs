@@ -40,8 +40,8 @@ pub struct DrainReport {
     pub in_flight: u32,
     /// Why it returned.
     pub stopped: DrainStop,
-    /// When something is due next, by this device's clock. Schedule the next run for it; `None` if
-    /// nothing is waiting for a time.
+    /// When something is due next, by this device's clock. Schedule the next run for it; nothing
+    /// if no submission waits for a time.
     pub next_wake_at: Option<SystemTime>,
 }
 

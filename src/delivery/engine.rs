@@ -18,7 +18,7 @@ use crate::entropy::Entropy;
 use crate::error::{OutboxError, StorageError};
 use crate::policy::limits::{Limits, STORE_RETRY_FIRST, STORE_RETRY_MOST};
 use crate::runtime::{Executor, run_blocking};
-use crate::store::{Step, Store, earliest};
+use crate::store::{Store, earliest};
 
 /// What the engine is made of: every seam in one place.
 pub(crate) struct Parts {
@@ -156,12 +156,7 @@ impl Engine {
         if gate.unsettled.is_empty() {
             return Ok(());
         }
-        self.parts.store.step(Step {
-            finished: gate.unsettled.clone(),
-            ..Step::default()
-        })?;
-        gate.unsettled.clear();
-        Ok(())
+        self.settle(&mut gate)
     }
 
     pub(crate) fn close(&self) {
@@ -170,6 +165,10 @@ impl Engine {
         drop(self.suspend());
         self.parts.store.close();
         self.changed.send_modify(|count| *count += 1);
+    }
+
+    pub(crate) fn is_suspended(&self) -> bool {
+        lock(&self.demand).suspended
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -74,12 +74,7 @@ impl Engine {
             capacity: if claims { room } else { 0 },
             on_the_wire: !gate.flights.is_empty(),
         };
-        let full = OutboxError::from(StorageError::Full);
-        let mut stepped = match self.parts.store.step(step.clone()) {
-            // The ballast has just made room.
-            Err(error) if error == full && !step.finished.is_empty() => self.parts.store.step(step),
-            stepped => stepped,
-        }?;
+        let mut stepped = self.carry_out(step)?;
         gate.unsettled.clear();
         for state in &stepped.settled {
             for (_, drain) in &mut lock(&self.demand).drains {
@@ -97,6 +92,26 @@ impl Engine {
             self.launch(gate, claim);
         }
         Ok(stepped)
+    }
+
+    /// Writes down what has ended, and claims nothing.
+    pub(super) fn settle(&self, gate: &mut Gate) -> Result<(), OutboxError> {
+        self.carry_out(Step {
+            finished: gate.unsettled.clone(),
+            ..Step::default()
+        })?;
+        gate.unsettled.clear();
+        Ok(())
+    }
+
+    /// A step with answers in it that finds the disk full is made again at once: the ballast has
+    /// just made room.
+    fn carry_out(&self, step: Step) -> Result<Stepped, OutboxError> {
+        let full = OutboxError::from(StorageError::Full);
+        match self.parts.store.step(step.clone()) {
+            Err(error) if error == full && !step.finished.is_empty() => self.parts.store.step(step),
+            stepped => stepped,
+        }
     }
 
     /// Extends the lease while requests live, long before it runs out. Where it can't be, the next

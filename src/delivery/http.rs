@@ -120,14 +120,14 @@ async fn send(
             builder = builder.body(request.body);
         }
     }
-    builder.send().await.map_err(|error| {
-        if asks_for_body && !exchange.is_confirmed() && !error.is_connect() {
-            // The body was never asked for, so nothing was written.
-            Fault::NotSent
-        } else {
-            fault_of(&error)
-        }
-    })
+    builder
+        .send()
+        .await
+        .map_err(|error| match fault_of(&error) {
+            // The connection broke before the body was asked for, so nothing was written.
+            Fault::Lost if asks_for_body && !exchange.is_confirmed() => Fault::Unreachable,
+            fault => fault,
+        })
 }
 
 fn head(response: &reqwest::Response) -> WireAnswer {

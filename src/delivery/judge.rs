@@ -56,7 +56,8 @@ const KEPT_HEADERS: [&str; 8] = [
     "x-request-id",
 ];
 
-/// The request as it goes out: the same at every attempt.
+/// The request as it goes out: the same at every attempt, but for a user agent that the submission
+/// doesn't store and an update of the app may change.
 pub(super) fn wire_request(
     request: FrozenRequest,
     user_agent: &str,

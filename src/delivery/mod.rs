@@ -2,7 +2,8 @@
 //! judges what comes back and settles it.
 //!
 //! The pump runs only while somebody wants it: a `drain` within its budget, or after `start`. It
-//! sleeps until something becomes due, an exchange ends or it is nudged; it never polls.
+//! sleeps until something becomes due, an exchange ends or it is nudged; it doesn't poll, but
+//! for a look once a second while another process has something in flight and may die.
 //!
 //! If the process dies at any point, the attempts that it had open are found by the next one, which
 //! marks them unknown and waits the quiet time before it sends the same key again.

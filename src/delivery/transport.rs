@@ -18,7 +18,8 @@ use super::lease::Lease;
 use crate::model::submission::Header;
 use crate::policy::classify::Fault;
 
-/// One request, exactly as it goes out. Bytes are the same at every attempt.
+/// One request, exactly as it goes out. The same at every attempt, but for a `user-agent` that the
+/// submission doesn't store.
 #[derive(Clone, PartialEq)]
 pub struct WireRequest {
     /// The method.
@@ -85,6 +86,7 @@ pub(crate) struct Shared {
     lease: Arc<Lease>,
     report: Report,
     phase: AtomicU8,
+    stopped: AtomicBool,
     reported: AtomicBool,
     done: Notify,
     stop: Notify,
@@ -101,6 +103,7 @@ impl Shared {
             lease,
             report,
             phase: AtomicU8::new(WAITING),
+            stopped: AtomicBool::new(false),
             reported: AtomicBool::new(false),
             done: Notify::new(),
             stop: Notify::new(),
@@ -111,6 +114,7 @@ impl Shared {
     /// lease: the engine stops what was on the wire before it takes a lapsed lease up anew.
     fn confirm(&self) -> bool {
         self.lease.holds()
+            && !self.stopped.load(Ordering::Acquire)
             && (self
                 .phase
                 .compare_exchange(WAITING, CONFIRMED, Ordering::AcqRel, Ordering::Acquire)
@@ -133,6 +137,7 @@ impl Shared {
 
     /// Ends the exchange from the core's side. The fault says whether bytes may have left.
     pub(crate) fn stop(&self, if_sent: Fault) -> Fault {
+        self.stopped.store(true, Ordering::Release);
         let unsent = self
             .phase
             .compare_exchange(WAITING, STOPPED, Ordering::AcqRel, Ordering::Acquire)

@@ -56,7 +56,7 @@ pub struct Snapshot {
     pub in_doubt: bool,
     /// When it was accepted, by this device's clock.
     pub accepted_at: SystemTime,
-    /// When the last attempt ended badly, and how, in words for a log or a support screen.
+    /// How the last attempt that ended badly ended, in words for a log or a support screen.
     pub last_problem: Option<String>,
     /// The first and only result, once there is one.
     pub outcome: Option<Outcome>,
@@ -100,10 +100,10 @@ pub struct Outcome {
     pub content_type: Option<String>,
     /// Stored headers of the answer.
     pub headers: Vec<Header>,
-    /// The answer's body. `None` where there was no answer, where its body was lost, or where
+    /// The answer's body. Nothing where there was no answer, where its body was lost, or where
     /// retention has dropped it.
     pub body: Option<Vec<u8>>,
-    /// It took effect, but the answer's body never arrived whole.
+    /// The answer's body never arrived whole, is damaged, or was dropped by retention.
     pub result_missing: bool,
     /// When it was settled, by this device's clock.
     pub settled_at: SystemTime,
@@ -149,8 +149,9 @@ pub enum CancelOutcome {
         /// The final snapshot.
         snapshot: Snapshot,
     },
-    /// An attempt may have taken effect. It is not sent again; it is held until a late answer, a
-    /// probe or a decision settles it.
+    /// An attempt may have taken effect, or is under way. Nothing further is sent. When the one
+    /// under way ends it is cancelled, or it has succeeded, or it is held until a late answer or a
+    /// decision settles it.
     MayHaveHappened {
         /// How it stands.
         snapshot: Snapshot,

@@ -32,6 +32,8 @@ pub struct FrozenRequest {
     pub wire_key: String,
     /// How the server treats keys.
     pub profile: ServerProfile,
+    /// The same in the form that was stored, which the checksum covers.
+    pub profile_json: String,
     /// The media type of the body.
     pub content_type: Option<String>,
     /// Other stored headers.
@@ -64,6 +66,12 @@ impl FrozenRequest {
         let effect = submission
             .effect
             .unwrap_or_else(|| default_effect(&method, profile));
+        if effect == Effect::Keyed && profile.key_place == KeyPlace::Nowhere {
+            return Err(invalid(
+                "effect",
+                "the server profile has no place for a key; use overwrite or unkeyed",
+            ));
+        }
         let expires_at = submission.expires_at.map(read_time).transpose()?;
         let body_digest = digest(&body);
         let fingerprint = Fingerprint::of(&Identity {
@@ -81,6 +89,7 @@ impl FrozenRequest {
             url: url.into(),
             wire_key: profile.spell(&submission.id.to_string()),
             profile: profile.clone(),
+            profile_json: profile.to_json(),
             method,
             effect,
             content_type,
@@ -119,7 +128,8 @@ impl FrozenRequest {
             hash.part(header.name.as_bytes());
             hash.part(header.value.as_bytes());
         }
-        hash.part(&self.profile.digest());
+        hash.part(self.profile_json.as_bytes());
+        hash.part(effect_text(self.effect).as_bytes());
         hash.part(body_digest);
         hash.part(self.fingerprint.as_bytes());
         hash.finish()
@@ -132,6 +142,16 @@ impl fmt::Debug for FrozenRequest {
             .field("id", &self.id)
             .field("method", &self.method)
             .finish_non_exhaustive()
+    }
+}
+
+/// An effect in its persisted form.
+pub(crate) fn effect_text(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Safe => "none",
+        Effect::Overwrite => "overwrite",
+        Effect::Keyed => "keyed",
+        Effect::Unkeyed => "unkeyed",
     }
 }
 
@@ -310,7 +330,7 @@ fn is_json(bytes: &[u8]) -> bool {
 }
 
 /// Credentials are never stored; the others belong to one connection or to the core.
-const REFUSED_HEADERS: [(&str, &str); 15] = [
+pub(crate) const REFUSED_HEADERS: [(&str, &str); 15] = [
     ("authorization", "credentials are never stored"),
     ("cookie", "credentials are never stored"),
     ("proxy-authorization", "credentials are never stored"),

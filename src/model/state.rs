@@ -53,11 +53,12 @@ pub enum HoldReason {
     CancelRequested,
     /// Its time was over while it may already have happened.
     ExpiredInDoubt,
-    /// The database is a restored or cloned copy: "never sent" can't be known in it.
+    /// The database is a restored or cloned copy: "never sent" can't be known in it. *Not found out
+    /// yet.*
     Restored,
     /// Its stored bytes are not the ones that were accepted.
     Damaged,
-    /// Its parent's result lacks a part that it needs.
+    /// Its parent's result lacks a part that it needs. *Doesn't occur yet.*
     ParentResultMissing,
     /// The server knows the key with another payload: a derived ID was used elsewhere.
     KeyUsedElsewhere,
@@ -78,9 +79,9 @@ pub enum RejectReason {
     KeyReused,
     /// The retry budget was used up, and no attempt took effect.
     GaveUp,
-    /// The stored body is gone, and nothing was ever sent.
+    /// The stored body is gone, and nothing was ever sent. *Doesn't occur yet.*
     BodyMissing,
-    /// A submission it depends on ended without success.
+    /// A submission it depends on ended without success. *Doesn't occur yet.*
     Dependency,
 }
 

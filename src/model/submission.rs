@@ -23,8 +23,8 @@ pub struct Submission {
     /// An absolute `http` or `https` URL, or a path that starts with `/` and is joined to the
     /// outbox's base URL.
     pub url: String,
-    /// How the server treats a repeat. Leave it out to take it from the method: `GET`, `HEAD` and
-    /// `OPTIONS` have no effect, everything else is keyed.
+    /// How the server treats a repeat. Leave it out to take it from the method and the server
+    /// profile: `GET`, `HEAD` and `OPTIONS` have no effect, everything else has the profile's.
     #[uniffi(default = None)]
     pub effect: Option<Effect>,
     /// Headers to store and send with each attempt. Never credentials: they are refused.

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Limits {
     /// Requests on the wire at once.
     pub max_in_flight: u32,
-    /// Submissions that are neither settled nor refused; more are refused with `QueueFull`.
+    /// Submissions that are not settled, held ones included; more are refused with `QueueFull`.
     pub max_queued: u32,
     /// The largest body, in bytes.
     pub max_body_bytes: u32,
@@ -27,18 +27,19 @@ pub struct Limits {
     pub backoff_most: Duration,
     /// The longest wait that a server may ask for.
     pub server_wait_most: Duration,
-    /// The least quiet time, for a server profile that names a shorter one, and the most, for one
-    /// that names a longer one: `None` leaves the profile alone. Meant for tests and demos.
+    /// Used instead of the quiet time of the server profile. Left out, the profile decides. Meant
+    /// for tests and demos: too short a time lets two requests with one key overlap.
     pub quiet_time: Option<Duration>,
     /// Answered attempts before a submission is given up or held. Counts only together with
     /// `retry_time`.
     pub retry_attempts: u32,
-    /// Time since the first answered attempt before a submission is given up or held. Counts only
-    /// together with `retry_attempts`.
+    /// The waits that were set after answered attempts, added up, before a submission is given up
+    /// or held. Counts only together with `retry_attempts`.
     pub retry_time: Duration,
     /// "In progress" answers before a submission is held. Counts only together with `busy_time`.
     pub busy_attempts: u32,
-    /// Time since the first "in progress" answer before a submission is held.
+    /// The waits that were set after "in progress" answers, added up, before a submission is held.
+    /// Counts only together with `busy_attempts`.
     pub busy_time: Duration,
     /// How long a request may wander in the network before it can be believed gone.
     pub horizon: Duration,
@@ -102,6 +103,7 @@ impl Limits {
         }
         if positive
             .iter()
+            .chain(&self.quiet_time)
             .chain([
                 &self.server_wait_most,
                 &self.retry_time,

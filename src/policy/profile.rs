@@ -6,6 +6,8 @@ use crate::model::submission::Effect;
 
 /// How one server treats idempotency keys. Data, frozen with each submission.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, uniffi::Record)]
+// A field that an older version didn't know is read as in the standard profile.
+#[serde(default)]
 pub struct ServerProfile {
     /// A name for logs and listings.
     pub name: String,
@@ -15,8 +17,8 @@ pub struct ServerProfile {
     pub key_spelling: KeySpelling,
     /// The effect of a submission that names none and whose method isn't safe.
     pub effect: Effect,
-    /// How long the server remembers a key after the first attempt. Past it (minus a margin, see
-    /// `limits.rs`) a submission in doubt is held, since the same key would execute again. `None`:
+    /// How long the server remembers a key after the first attempt. Past it (minus `Limits.horizon`, and
+    /// ten minutes at least) a submission in doubt is held, since the same key would execute again. `None`:
     /// for ever.
     #[serde(with = "millis_option")]
     pub retention: Option<Duration>,
@@ -127,9 +129,9 @@ impl ServerProfile {
         }
     }
 
-    /// SHA-256 of the profile in its persisted form: what a row checksum covers of it.
-    pub(crate) fn digest(&self) -> [u8; 32] {
-        crate::model::fingerprint::digest(&serde_json::to_vec(self).unwrap_or_default())
+    /// The profile in its persisted form.
+    pub(crate) fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
     }
 
     /// The key as the server reads it.

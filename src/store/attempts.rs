@@ -112,7 +112,7 @@ pub(super) fn end(tx: &Tx<'_>, attempt: i64, end: &End<'_>) -> rusqlite::Result<
     Ok(())
 }
 
-/// The mark of one attempt, and whether it is of the submission's present epoch.
+/// The mark of one attempt; nothing if it is no longer there.
 pub(super) fn mark(connection: &Connection, attempt: i64) -> rusqlite::Result<Option<AttemptMark>> {
     let text: Option<String> = connection
         .prepare_cached("SELECT mark FROM attempt WHERE id = ?1")?

@@ -50,7 +50,7 @@ fn read(row: &SqlRow<'_>) -> rusqlite::Result<Change> {
     Ok(Change {
         cursor: row.get(0)?,
         id: read_id(row.get(1)?),
-        state: read_state(row.get_ref(2)?.as_str()?, row.get_ref(3)?.as_str_or_null()?)?,
+        state: read_state(row.get_ref(2)?.as_str()?, row.get_ref(3)?.as_str_or_null()?),
         revision: row.get(4)?,
         at: WallMs(row.get(5)?).to_system_time(),
     })

@@ -11,7 +11,7 @@ use super::writer::Tx;
 use super::{attempts, profiles};
 use crate::error::OutboxError;
 use crate::model::request::FrozenRequest;
-use crate::model::state::Event;
+use crate::model::state::{Event, SubmissionState};
 use crate::policy::age::{Reading, key_lifetime, lifetime_over};
 use crate::policy::limits::{Limits, STEP_ROWS};
 
@@ -123,6 +123,11 @@ fn claim_one(
         return Ok(None);
     };
     let transition = ask(tx, &row, Event::Claimed)?;
+    if transition.next.visible != SubmissionState::InFlight {
+        // A settled row that is marked as ready: a flipped bit. It stays as it is.
+        submissions::unready(tx, row.seq)?;
+        return Ok(None);
+    }
     attempts::note_retry(tx, &row)?;
     attempts::prune(tx, &row)?;
     let attempt = attempts::open(tx, &row, owner.id, reading)?;

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, named_params};
 
-use super::rows::{spell_effect, spell_headers};
+use super::rows::spell_headers;
 use super::submissions::{self, Row};
 use super::view::{self, tombstone};
 use super::writer::Tx;
@@ -10,7 +10,7 @@ use super::{attempts, loss, profiles};
 use crate::error::OutboxError;
 use crate::model::fingerprint::{Fingerprint, Identity, digest};
 use crate::model::outcome::{Receipt, ReceiptKind, Snapshot};
-use crate::model::request::{FrozenRequest, key_place_text};
+use crate::model::request::{FrozenRequest, effect_text, key_place_text};
 
 /// Meets a submission of the same ID, if there is one: a receipt for a repeat, a refusal for a
 /// reuse. Reads only, so that it works on a full disk and a full queue.
@@ -92,9 +92,9 @@ fn insert_submission(tx: &Tx<'_>, request: &FrozenRequest) -> rusqlite::Result<i
             ":id": request.id.as_bytes(),
             ":fingerprint": request.fingerprint.as_bytes(),
             ":account": request.account,
-            ":profile": profiles::keep(tx, &request.profile)?,
+            ":profile": profiles::keep(tx, &request.profile_json)?,
             ":channel": profiles::channel(tx, request.account.as_deref(), &request.origin)?,
-            ":effect": spell_effect(request.effect),
+            ":effect": effect_text(request.effect),
             ":priority": request.priority,
             ":wall": tx.now.wall.0,
             ":expires": request.expires_at.map(|wall| wall.0),
@@ -174,7 +174,7 @@ fn differences(
 /// A request as it was frozen, read back and checked. `None` if its bytes are not the ones that
 /// were accepted.
 pub(super) fn thaw(connection: &Connection, row: &Row) -> rusqlite::Result<Option<FrozenRequest>> {
-    let Ok(profile) = profiles::read(connection, row.profile) else {
+    let Ok((profile, profile_json)) = profiles::read_text(connection, row.profile) else {
         return Ok(None);
     };
     let read = connection
@@ -195,6 +195,7 @@ pub(super) fn thaw(connection: &Connection, row: &Row) -> rusqlite::Result<Optio
                 effect: row.effect,
                 wire_key: found.get("wire_key")?,
                 profile,
+                profile_json,
                 content_type: found.get("content_type")?,
                 headers: super::rows::read_headers(found.get_ref("headers")?.as_str()?)?,
                 body: found.get::<_, Option<Vec<u8>>>("body")?.unwrap_or_default(),

@@ -7,21 +7,29 @@ use super::writer::Tx;
 use crate::policy::profile::ServerProfile;
 
 /// The row of a profile, made if it is new.
-pub(super) fn keep(tx: &Tx<'_>, profile: &ServerProfile) -> rusqlite::Result<i64> {
-    let json = serde_json::to_string(profile).map_err(|_| unreadable())?;
+pub(super) fn keep(tx: &Tx<'_>, json: &str) -> rusqlite::Result<i64> {
     find_or_insert(
         tx.connection,
         "SELECT id FROM profile WHERE json = ?1",
         "INSERT INTO profile (json) VALUES (?1)",
-        &[&json],
+        &[json],
     )
 }
 
-pub(super) fn read(connection: &Connection, id: i64) -> rusqlite::Result<ServerProfile> {
+/// A profile, and the text that it was read from.
+pub(super) fn read_text(
+    connection: &Connection,
+    id: i64,
+) -> rusqlite::Result<(ServerProfile, String)> {
     let json: String = connection
         .prepare_cached("SELECT json FROM profile WHERE id = ?1")?
         .query_row([id], |row| row.get(0))?;
-    serde_json::from_str(&json).map_err(|_| unreadable())
+    let profile = serde_json::from_str(&json).map_err(|_| unreadable())?;
+    Ok((profile, json))
+}
+
+pub(super) fn read(connection: &Connection, id: i64) -> rusqlite::Result<ServerProfile> {
+    read_text(connection, id).map(|(profile, _)| profile)
 }
 
 /// The row of an account's way to an origin, made if it is new.

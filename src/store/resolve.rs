@@ -7,7 +7,7 @@ use rusqlite::named_params;
 use super::attempts;
 use super::profiles;
 use super::settle::choose_result;
-use super::step::rebase;
+use super::step::rebase_one;
 use super::submissions::{self, Due, Row, ask, by_id, change, floor_left};
 use super::takeover::quiet_time;
 use super::view::{self, answer_checksum};
@@ -149,7 +149,7 @@ pub(super) fn wake(tx: &Tx<'_>, id: SubmissionId) -> Result<Snapshot, OutboxErro
     let Some(row) = by_id(tx.connection, id)? else {
         return view::snapshot(tx.connection, id)?.ok_or(OutboxError::UnknownId { id });
     };
-    rebase(tx)?;
+    rebase_one(tx, row.seq)?;
     tx.connection
         .prepare_cached(
             "UPDATE submission SET

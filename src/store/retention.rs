@@ -14,7 +14,9 @@ use crate::policy::limits::{Limits, STEP_ROWS};
 /// One step. True if there may be more to do.
 pub(super) fn step(tx: &Tx<'_>, limits: &Limits) -> Result<bool, OutboxError> {
     let mut more = changes::trim(tx, limits.keep_changes, STEP_ROWS)?;
-    if let Some(now) = attempts::told_wall(tx)? {
+    if let Some(told) = attempts::told_wall(tx)? {
+        // And only as far as the device agrees: a server can be wrong, too.
+        let now = told.min(tx.now.wall);
         let buried = bury(tx, now.minus(limits.keep_results))?;
         let before = now.minus(limits.keep_results).minus(limits.keep_tombstones);
         let forgotten = forget(tx, before)?;

@@ -3,6 +3,7 @@
 use rusqlite::types::Type;
 
 use crate::model::id::SubmissionId;
+use crate::model::request::effect_text;
 use crate::model::state::{AttemptMark, HoldReason, RejectReason, SubmissionState};
 use crate::model::submission::{Effect, Header};
 
@@ -28,13 +29,6 @@ const REJECTS: [(RejectReason, &str); 8] = [
     (RejectReason::Dependency, "dependency"),
 ];
 
-const EFFECTS: [(Effect, &str); 4] = [
-    (Effect::Safe, "none"),
-    (Effect::Overwrite, "overwrite"),
-    (Effect::Keyed, "keyed"),
-    (Effect::Unkeyed, "unkeyed"),
-];
-
 const MARKS: [(AttemptMark, &str); 4] = [
     (AttemptMark::Open, "open"),
     (AttemptMark::Unknown, "unknown"),
@@ -49,12 +43,11 @@ fn spell<T: PartialEq, const N: usize>(table: &[(T, &'static str); N], value: &T
         .map_or("", |(_, text)| text)
 }
 
-fn read<T: Copy, const N: usize>(table: &[(T, &str); N], text: &str) -> rusqlite::Result<T> {
+fn read<T: Copy, const N: usize>(table: &[(T, &str); N], text: &str) -> Option<T> {
     table
         .iter()
         .find(|(_, known)| *known == text)
         .map(|(value, _)| *value)
-        .ok_or_else(unreadable)
 }
 
 /// A value that no version of this library has written.
@@ -79,34 +72,45 @@ pub(super) fn spell_state(state: &SubmissionState) -> (&'static str, Option<Stri
     }
 }
 
-pub(super) fn read_state(state: &str, reason: Option<&str>) -> rusqlite::Result<SubmissionState> {
+/// A state that no version has written is damage, and shown as such: one bad row must not make a
+/// list fail.
+pub(super) fn read_state(state: &str, reason: Option<&str>) -> SubmissionState {
+    const DAMAGED: SubmissionState = SubmissionState::Held {
+        reason: HoldReason::Damaged,
+    };
     let reason = reason.unwrap_or_default();
-    Ok(match state {
+    match state {
         "pending" => SubmissionState::Pending,
         "in_flight" => SubmissionState::InFlight,
         "held" => SubmissionState::Held {
-            reason: read(&HOLDS, reason)?,
+            reason: read(&HOLDS, reason).unwrap_or(HoldReason::Damaged),
         },
         "succeeded" => SubmissionState::Succeeded,
         "rejected" => SubmissionState::Rejected {
-            reason: read(&REJECTS, reason)?,
+            reason: read(&REJECTS, reason).unwrap_or(RejectReason::Refused),
         },
         "cancelled" => SubmissionState::Cancelled,
         "expired" => SubmissionState::Expired,
-        "superseded" => SubmissionState::Superseded {
-            by: SubmissionId::parse(reason).map_err(|_| unreadable())?,
-        },
+        "superseded" => {
+            SubmissionId::parse(reason).map_or(DAMAGED, |by| SubmissionState::Superseded { by })
+        }
         "abandoned" => SubmissionState::Abandoned,
-        _ => return Err(unreadable()),
-    })
+        _ => DAMAGED,
+    }
 }
 
-pub(super) fn spell_effect(effect: Effect) -> &'static str {
-    spell(&EFFECTS, &effect)
-}
-
-pub(super) fn read_effect(text: &str) -> rusqlite::Result<Effect> {
-    read(&EFFECTS, text)
+/// An effect that no version has written is damage, which the row checksum finds. Until then it is
+/// read as the one that is never repeated.
+pub(super) fn read_effect(text: &str) -> Effect {
+    [
+        Effect::Safe,
+        Effect::Overwrite,
+        Effect::Keyed,
+        Effect::Unkeyed,
+    ]
+    .into_iter()
+    .find(|effect| effect_text(*effect) == text)
+    .unwrap_or(Effect::Unkeyed)
 }
 
 pub(super) fn spell_mark(mark: AttemptMark) -> &'static str {

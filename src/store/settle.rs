@@ -58,7 +58,8 @@ pub(super) fn settle(
         attempts::note_server_time(tx, server_time)?;
     }
     let Some(mark) = attempts::mark(tx.connection, finished.attempt)? else {
-        // Retention has dropped the submission; its tombstone says how it ended.
+        // Retention has dropped the submission, and its tombstone says how it ended; or the attempt
+        // was pruned, since it certainly had no effect.
         return Ok(None);
     };
     let mut row = submissions::by_seq(tx.connection, finished.submission)?;

@@ -115,11 +115,21 @@ pub(super) fn expire_one(tx: &Tx<'_>, mut row: Row) -> Result<(), OutboxError> {
 
 /// Brings waits of earlier boots into this one: what is left by the wall clock, and never more than
 /// the whole wait, in case the clock was set back.
-pub(super) fn rebase(tx: &Tx<'_>) -> rusqlite::Result<()> {
-    for range in ["boot < :boot", "boot > :boot"] {
-        tx.connection
-            .prepare_cached(&format!(
-                "UPDATE submission SET
+fn rebase(tx: &Tx<'_>) -> rusqlite::Result<()> {
+    let rows = STEP_ROWS as i64;
+    rebase_where(tx, "boot < :boot AND :seq = 0", 0, rows)?;
+    rebase_where(tx, "boot > :boot AND :seq = 0", 0, rows)
+}
+
+/// The same for one row.
+pub(super) fn rebase_one(tx: &Tx<'_>, seq: i64) -> rusqlite::Result<()> {
+    rebase_where(tx, "boot <> :boot AND seq = :seq", seq, 1)
+}
+
+fn rebase_where(tx: &Tx<'_>, range: &str, seq: i64, rows: i64) -> rusqlite::Result<()> {
+    tx.connection
+        .prepare_cached(&format!(
+            "UPDATE submission SET
                     due_uptime = :uptime + max(0, min(due_wall - :wall, delay)),
                     due_wall = :wall + max(0, min(due_wall - :wall, delay)),
                     floor_uptime = :uptime + max(0, min(due_wall - :wall, delay))
@@ -127,14 +137,14 @@ pub(super) fn rebase(tx: &Tx<'_>) -> rusqlite::Result<()> {
                     boot = :boot
                  WHERE seq IN (SELECT seq FROM submission
                     WHERE due_uptime IS NOT NULL AND {range} LIMIT :rows)"
-            ))?
-            .execute(rusqlite::named_params! {
-                ":uptime": tx.now.uptime.0,
-                ":wall": tx.now.wall.0,
-                ":boot": tx.boot,
-                ":rows": STEP_ROWS as i64,
-            })?;
-    }
+        ))?
+        .execute(rusqlite::named_params! {
+            ":uptime": tx.now.uptime.0,
+            ":wall": tx.now.wall.0,
+            ":boot": tx.boot,
+            ":seq": seq,
+            ":rows": rows,
+        })?;
     Ok(())
 }
 

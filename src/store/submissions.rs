@@ -51,11 +51,11 @@ fn read_row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
         id: read_id(row.get("id")?),
         fingerprint: row.get("fingerprint")?,
         profile: row.get("profile")?,
-        effect: read_effect(row.get_ref("effect")?.as_str()?)?,
+        effect: read_effect(row.get_ref("effect")?.as_str()?),
         state: read_state(
             row.get_ref("state")?.as_str()?,
             row.get_ref("reason")?.as_str_or_null()?,
-        )?,
+        ),
         revision: row.get("revision")?,
         cancel_requested: row.get("cancel_requested")?,
         boot: row.get("boot")?,
@@ -87,10 +87,24 @@ pub(super) fn by_id(connection: &Connection, id: SubmissionId) -> rusqlite::Resu
         .optional()
 }
 
+/// Takes a row out of the queue.
+pub(super) fn unready(tx: &Tx<'_>, seq: i64) -> rusqlite::Result<()> {
+    tx.connection
+        .prepare_cached("UPDATE submission SET ready = 0, due_uptime = NULL WHERE seq = ?1")?
+        .execute([seq])?;
+    Ok(())
+}
+
 /// Puts a row that can't be read, or whose state makes no sense, aside: held as damaged, with what
 /// there is of it untouched. One bad row must not stop the others.
 pub(super) fn quarantine(tx: &Tx<'_>, seq: i64) -> Result<(), OutboxError> {
     tx.connection
+        .prepare_cached(
+            "UPDATE attempt SET mark = 'unknown' WHERE submission = ?1 AND mark = 'open'",
+        )?
+        .execute([seq])?;
+    let rows = tx
+        .connection
         .prepare_cached(
             "UPDATE submission SET state = 'held', reason = 'damaged', revision = revision + 1,
                 cancel_requested = 0, ready = 0, due_uptime = NULL, expires_wall = NULL,
@@ -98,6 +112,9 @@ pub(super) fn quarantine(tx: &Tx<'_>, seq: i64) -> Result<(), OutboxError> {
              WHERE seq = ?1 AND settled_wall IS NULL",
         )?
         .execute([seq])?;
+    if rows == 0 {
+        return Ok(());
+    }
     let cursor = tx
         .connection
         .prepare_cached(
@@ -216,14 +233,7 @@ fn set_due(tx: &Tx<'_>, row: &Row, due: Option<Due>) -> rusqlite::Result<()> {
     let uptime = tx.now.uptime;
     match due {
         Some(Due::Unchanged) => Ok(()),
-        None => {
-            tx.connection
-                .prepare_cached(
-                    "UPDATE submission SET ready = 0, due_uptime = NULL WHERE seq = ?1",
-                )?
-                .execute([row.seq])?;
-            Ok(())
-        }
+        None => unready(tx, row.seq),
         Some(Due::Now) => {
             tx.connection
                 .prepare_cached(

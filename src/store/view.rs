@@ -23,7 +23,7 @@ fn read_snapshot(row: &SqlRow<'_>) -> rusqlite::Result<Snapshot> {
     let state = read_state(
         row.get_ref("state")?.as_str()?,
         row.get_ref("reason")?.as_str_or_null()?,
-    )?;
+    );
     let accepted = WallMs(row.get("accepted_wall")?);
     let settled: Option<i64> = row.get("settled_wall")?;
     let due = if row.get("ready")? {
@@ -36,14 +36,16 @@ fn read_snapshot(row: &SqlRow<'_>) -> rusqlite::Result<Snapshot> {
         account: row.get("account")?,
         method: row.get("method")?,
         url: row.get("url")?,
-        effect: read_effect(row.get_ref("effect")?.as_str()?)?,
+        effect: read_effect(row.get_ref("effect")?.as_str()?),
         state,
         revision: row.get("revision")?,
         waiting_for: (state == SubmissionState::Pending).then(|| WaitingFor::Due {
             at: due.unwrap_or(accepted).to_system_time(),
         }),
         attempts: row.get("attempts")?,
-        in_doubt: row.get("in_doubt")?,
+        // After a success an older attempt that stayed unknown says nothing any more: it had the
+        // same key.
+        in_doubt: row.get("in_doubt")? && state != SubmissionState::Succeeded,
         accepted_at: accepted.to_system_time(),
         last_problem: row.get("problem")?,
         outcome: settled.map(|settled| Outcome {
@@ -160,11 +162,11 @@ pub(super) fn tombstone(
                 account: row.get("account")?,
                 method: row.get("method")?,
                 url: String::new(),
-                effect: read_effect(row.get_ref("effect")?.as_str()?)?,
+                effect: read_effect(row.get_ref("effect")?.as_str()?),
                 state: read_state(
                     row.get_ref("state")?.as_str()?,
                     row.get_ref("reason")?.as_str_or_null()?,
-                )?,
+                ),
                 revision: row.get("revision")?,
                 waiting_for: None,
                 attempts: row.get("attempts")?,

@@ -34,7 +34,7 @@ pub(crate) struct Tx<'a> {
     pub(crate) cursor: Cell<Option<i64>>,
 }
 
-/// What is told after each commit that changed something: the feed's last cursor.
+/// Told after each commit that changed a submission.
 type AfterCommit = Box<dyn Fn() + Send + Sync>;
 
 /// A queued command, erased: runs in the transaction, then tells its caller.

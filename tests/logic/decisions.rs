@@ -169,6 +169,13 @@ fn a_row_that_cannot_be_read_stops_no_other() {
                 )
                 .unwrap();
             assert_eq!(state, "held/damaged", "{damage}");
+            // It is visible, and can be decided.
+            let listed = outbox
+                .list(submit_once::ListFilter::Held, Default::default())
+                .unwrap();
+            let bad = &listed.snapshots[0];
+            let given_up = outbox.resolve(bad.id, bad.revision, Resolution::GiveUp);
+            assert_eq!(given_up.unwrap().state, SubmissionState::Abandoned);
         });
     }
 }

@@ -74,7 +74,7 @@ fn a_cancel_with_an_earlier_attempt_in_doubt_is_held_when_the_open_one_fails() {
         let snapshot = outbox.snapshot(order.id).unwrap();
         assert_eq!(snapshot.state, held(HoldReason::CancelRequested));
         assert!(snapshot.in_doubt);
-        // C3, I6: it is not sent again.
+        // C3: it is not sent again.
         world.pass(HOUR).await;
         assert_eq!(world.network.seen().len(), 2);
     });

@@ -102,6 +102,32 @@ fn a_settled_attempt_and_a_stored_answer_never_change() {
     );
 }
 
+#[test]
+fn what_is_settled_is_not_attempted_again() {
+    let place = Place::new();
+    let sql = prepared(&place);
+    refuses(
+        &sql,
+        "INSERT INTO attempt (submission, number, mark, owner, epoch, boot, began_uptime,
+            began_device, began_wall) VALUES (1, 9, 'open', 1, 0, 1, 0, 0, 0)",
+        "is not attempted",
+    );
+    // A flipped bit marks it as ready.
+    sql.execute_batch("UPDATE submission SET ready = 1 WHERE seq = 1")
+        .unwrap();
+    drop(sql);
+    simulate(1, |world| async move {
+        let outbox = world.open(&place);
+        drain(&outbox).await;
+        let bodies: Vec<_> = world.network.seen();
+        assert!(
+            bodies
+                .iter()
+                .all(|seen| seen.request.body != br#"{"order":"settled"}"#)
+        );
+    });
+}
+
 /// P11: a submission leaves only behind its tombstone.
 #[test]
 fn a_submission_is_not_deleted() {

@@ -134,6 +134,33 @@ fn a_full_disk_is_a_typed_error_and_joining_still_works() {
     );
 }
 
+/// Another program has the database for longer than the busy timeout: a typed error, and reading
+/// still works.
+#[test]
+fn a_database_in_use_is_busy_and_joining_still_works() {
+    let place = Place::new();
+    let limits = submit_once::Limits {
+        busy_timeout: std::time::Duration::from_millis(50),
+        ..submit_once::Limits::default()
+    };
+    let outbox = Outbox::open(OutboxConfig::at(place.path()).limits(limits)).unwrap();
+    let (first, second) = (SubmissionId::new().unwrap(), SubmissionId::new().unwrap());
+    outbox.submit(order(first)).unwrap();
+    let other = place.sql();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let error = outbox.submit(order(second)).unwrap_err();
+    assert_eq!(storage(error), StorageError::Busy);
+    assert_eq!(
+        outbox.submit(order(first)).unwrap().kind,
+        ReceiptKind::Joined
+    );
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(
+        outbox.submit(order(second)).unwrap().kind,
+        ReceiptKind::Accepted
+    );
+}
+
 /// A failed sync: nobody knows whether the commit is durable. The connection stays, and the same
 /// ID converges.
 #[test]

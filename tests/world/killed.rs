@@ -1,7 +1,7 @@
 //! P1, P4, P5, P8: a process killed at a named point, and the next one that finds what it left. One
 //! effect and one result, counted by the server (F02, F19, F31, F33, F34, F37).
 
-use submit_once_reference_server::{Behaviour, Matcher};
+use submit_once_reference_server::{Behaviour, Matcher, Options, ReferenceServer};
 
 use crate::agents::{Agent, PATIENCE, assert_converged, server};
 use crate::common::Place;
@@ -70,6 +70,39 @@ fn killed_while_the_server_has_the_request_and_has_not_acted() {
     first.kill();
     server.release("before");
     recovers(&place, &server, &id);
+}
+
+/// F19: half of the body has left.
+#[test]
+fn killed_while_the_body_is_on_its_way() {
+    use std::io::Read;
+    let place = Place::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let base = format!("http://{address}");
+    let options = ["--base", &base, "--limits", crate::agents::QUICK];
+    let mut first = Agent::start(&place, &options);
+    let id = first.ask("begin form");
+    let large = 12 * 1024 * 1024;
+    assert_eq!(
+        first.ask(&format!("submit-large {id} /orders {large}")),
+        "Accepted"
+    );
+    first.ask("start");
+    let (mut socket, _) = listener.accept().unwrap();
+    socket.read_exact(&mut [0; 1_000_000]).unwrap();
+    first.kill();
+    drop((socket, listener));
+    let server = ReferenceServer::start(Options {
+        listen: address,
+        ..Options::default()
+    })
+    .unwrap();
+    let mut next = Agent::start(&place, &options);
+    next.ask("start");
+    assert_eq!(next.ask(&format!("wait {id} 60000")), "Settled");
+    assert_converged(&server, 1);
+    assert_eq!(server.records()[0].body_bytes, large);
 }
 
 /// F02: the effect is there, the answer never came.

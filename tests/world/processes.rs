@@ -33,6 +33,30 @@ fn three_processes_drain_one_queue_and_nothing_is_sent_twice() {
     assert_eq!(server.summary().unwrap().requests, 60);
 }
 
+/// F21: the foreground and several workers in one process.
+#[test]
+fn the_foreground_and_four_drains_of_one_process_send_each_once() {
+    let (place, server) = (Place::new(), server());
+    server.always(Matcher::Any, Behaviour::WorkLate(Duration::from_millis(5)));
+    let mut agent = Agent::for_server(&place, &server);
+    let ids: Vec<String> = (0..40)
+        .map(|n| {
+            let id = agent.ask(&format!("begin form-{n}"));
+            agent.ask(&format!("submit {id} /orders/{n} tea"));
+            id
+        })
+        .collect();
+    agent.ask("start");
+    for _ in 0..4 {
+        assert_eq!(agent.ask("drain-in-background 30000"), "draining");
+    }
+    for id in &ids {
+        assert_eq!(agent.ask(&format!("wait {id} 60000")), "Settled");
+    }
+    assert_converged(&server, 40);
+    assert_eq!(server.summary().unwrap().requests, 40);
+}
+
 /// The same ID from two processes at once.
 #[test]
 fn two_processes_that_submit_one_id_store_one_submission() {
@@ -161,13 +185,14 @@ fn after_every_call_another_process_gets_the_exclusive_lock_at_once() {
         format!("submit {id} /orders coffee"),
         format!("snapshot {id}"),
         format!("reconcile {id}"),
+        format!("others {id}"),
         "drain 5000".to_owned(),
         format!("wait {id} 1000"),
         format!("result {id}"),
     ];
     for command in commands {
-        agent.ask(&command);
-        assert_eq!(other.ask("exclusive"), "free", "after {command}");
+        let answer = agent.ask(&command);
+        assert_eq!(other.ask("exclusive"), "free", "after {command}: {answer}");
     }
     // While it delivers in the foreground it uses the database; after `suspend` no more.
     server.always(Matcher::Any, Behaviour::HoldBefore("held".into()));

@@ -67,6 +67,7 @@ fn a_lost_answer_leads_to_one_effect_and_its_first_result() {
     let snapshot = deliver(&server, vec![Behaviour::CommitThenDrop]);
     assert_eq!(snapshot.state, SubmissionState::Succeeded);
     assert_eq!(snapshot.attempts, 2);
+    assert!(!snapshot.in_doubt, "a success settles it");
     assert_converged(&server, 1);
     let summary = server.summary().unwrap();
     assert_eq!((summary.requests, summary.keys), (2, 1));
@@ -81,6 +82,47 @@ fn a_time_out_is_an_unknown_outcome_with_the_same_key() {
     assert_eq!(snapshot.state, SubmissionState::Succeeded);
     assert_converged(&server, 1);
     assert_eq!(server.summary().unwrap().keys, 1);
+}
+
+/// F15: the server is still at work when the time is over, and acts later. Asked again meanwhile, it
+/// says so.
+#[test]
+fn a_handler_that_outlives_the_time_out_has_its_effect_once() {
+    let server = server();
+    let snapshot = deliver(&server, vec![Behaviour::WorkLate(Duration::from_secs(6))]);
+    assert_eq!(snapshot.state, SubmissionState::Succeeded);
+    assert!(server.wait_until_quiet(PATIENCE));
+    let summary = server.summary().unwrap();
+    assert_eq!((summary.effects, summary.keys), (1, 1));
+    assert!(summary.errors_409 >= 1, "{summary:?}");
+}
+
+/// F12: many fingers on "try again", while the request is on the wire.
+#[test]
+fn parallel_wakes_and_taps_lead_to_one_request_at_a_time() {
+    let (place, server) = (Place::new(), server());
+    server.script(Matcher::Any, vec![Behaviour::HoldBefore("hold".into())]);
+    let outbox = open(&place, &server.url());
+    let id = outbox.begin("form".into()).unwrap();
+    let order = Submission::post(id, "/orders").json("{}");
+    outbox.submit(order.clone()).unwrap();
+    outbox.start().unwrap();
+    server.wait_until_held("hold", PATIENCE).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    outbox.wake(id).unwrap();
+                    outbox.submit(order.clone()).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(server.records().len(), 1);
+    server.release("hold");
+    assert_eq!(wait(&outbox, id).state, SubmissionState::Succeeded);
+    assert_converged(&server, 1);
+    assert_eq!(server.summary().unwrap().requests, 1);
 }
 
 /// Half an answer is an applied attempt without a result to show: never half a body.
@@ -177,17 +219,13 @@ fn submitting_does_not_wait_for_what_is_on_the_wire() {
     outbox.start().unwrap();
     server.wait_until_held("hold", PATIENCE).unwrap();
     for n in 0..20 {
-        let id = outbox.begin(format!("form {n}")).unwrap();
+        let other = outbox.begin(format!("form {n}")).unwrap();
         outbox
-            .submit(Submission::post(id, "/orders").json("{}"))
+            .submit(Submission::post(other, "/orders").json("{}"))
             .unwrap();
     }
-    assert!(
-        server
-            .in_flight()
-            .iter()
-            .any(|record| record.path == "/slow")
-    );
+    let slow = outbox.snapshot(id).unwrap();
+    assert_eq!((slow.state, slow.attempts), (SubmissionState::InFlight, 1));
     server.clear_scripts();
     server.release_all();
 }

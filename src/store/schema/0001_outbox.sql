@@ -123,8 +123,8 @@ CREATE TABLE submission (
     attempts INTEGER NOT NULL DEFAULT 0,
     -- Failures in a row, for the backoff.
     failures INTEGER NOT NULL DEFAULT 0,
-    -- Answers that count against the retry budget, and the sum of the waits after them: time that
-    -- has certainly passed, whatever the clocks say.
+    -- Answers that count against the retry budget, and the sum of the waits that were set after
+    -- them: no clock that jumps can use them up.
     answered INTEGER NOT NULL DEFAULT 0,
     answered_for INTEGER NOT NULL DEFAULT 0,
     -- The same for "in progress" answers.
@@ -316,6 +316,12 @@ CREATE TRIGGER submission_once BEFORE INSERT ON submission
 WHEN EXISTS (SELECT 1 FROM tombstone WHERE id = NEW.id)
 BEGIN
     SELECT RAISE(ABORT, 'guard: a settled submission does not begin again');
+END;
+
+CREATE TRIGGER attempt_of_unsettled BEFORE INSERT ON attempt
+WHEN (SELECT settled_wall FROM submission WHERE seq = NEW.submission) IS NOT NULL
+BEGIN
+    SELECT RAISE(ABORT, 'guard: what is settled is not attempted');
 END;
 
 CREATE TRIGGER attempt_settled BEFORE UPDATE OF mark ON attempt

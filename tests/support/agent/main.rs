@@ -58,6 +58,10 @@ impl Mute {
     }
 }
 
+fn user_agent() -> String {
+    format!("agent/{}", std::process::id())
+}
+
 fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{text}").expect("the parent reads");
@@ -81,7 +85,7 @@ fn main() {
             _ => panic!("unknown argument {argument}"),
         }
     }
-    config.user_agent = Some(format!("agent/{}", std::process::id()));
+    config.user_agent = Some(user_agent());
     let outbox = match Outbox::open_with(config, seams) {
         Ok(outbox) => outbox,
         Err(error) => {
@@ -118,6 +122,12 @@ fn run(
         ["submit", id, path, body] => {
             let submission = Submission::post(SubmissionId::parse(id)?, path)
                 .bytes("text/plain", body.as_bytes().to_vec());
+            format!("{:?}", outbox.submit(submission)?.kind)
+        }
+        ["submit-large", id, path, bytes] => {
+            let body = vec![b'x'; bytes.parse()?];
+            let submission =
+                Submission::post(SubmissionId::parse(id)?, path).bytes("text/plain", body);
             format!("{:?}", outbox.submit(submission)?.kind)
         }
         ["reconcile", id] => {
@@ -159,7 +169,29 @@ fn run(
             });
             "draining".to_owned()
         }
-        ["many", threads, each, url] => many(outbox, threads.parse()?, each.parse()?, url),
+        ["many", threads, each, url] => many(path, threads.parse()?, each.parse()?, url),
+        ["others", id] => {
+            // Every other call that touches the database, one after the other.
+            let id = SubmissionId::parse(id)?;
+            let unknown = SubmissionId::derived(None, "agent", "unknown");
+            let revision = outbox.snapshot(id)?.revision;
+            let fresh = SubmissionId::new()?;
+            outbox.submit_all(vec![Submission::post(fresh, "/others")])?;
+            outbox.wake(fresh)?;
+            outbox.cancel(fresh)?;
+            let refused = outbox.resolve(id, revision, submit_once::Resolution::GiveUp);
+            let missing = outbox.cancel(unknown);
+            outbox.list(
+                submit_once::ListFilter::All,
+                submit_once::PageRequest::default(),
+            )?;
+            outbox.changes(0, 10)?;
+            outbox.stats()?;
+            outbox.retain()?;
+            outbox.discard("nobody".to_owned())?;
+            outbox.set_listener(None)?;
+            format!("{} {}", refused.is_err(), missing.is_err())
+        }
         ["start"] => {
             outbox.start()?;
             "started".to_owned()
@@ -168,22 +200,21 @@ fn run(
             outbox.suspend()?;
             "suspended".to_owned()
         }
-        ["close"] => {
-            outbox.close();
-            "closed".to_owned()
-        }
         ["exclusive"] => exclusive(path)?,
         ["memory"] => memory()?,
         _ => return Err(format!("unknown command {words:?}").into()),
     })
 }
 
-/// Submits from several threads at once; says how many were accepted.
-fn many(outbox: &Arc<Outbox>, threads: usize, each: usize, url: &str) -> String {
+/// Opens and submits from several threads at once; says how many were accepted.
+fn many(path: &str, threads: usize, each: usize, url: &str) -> String {
     let accepted: usize = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
             .map(|_| {
                 scope.spawn(|| {
+                    let mut config = OutboxConfig::at(path);
+                    config.user_agent = Some(user_agent());
+                    let outbox = Outbox::open(config).expect("an outbox to share");
                     (0..each)
                         .filter(|_| {
                             let id = SubmissionId::new().expect("randomness");
@@ -206,7 +237,10 @@ fn exclusive(path: &str) -> Result<String, Box<dyn std::error::Error>> {
     let connection = rusqlite::Connection::open(path)?;
     connection.busy_timeout(Duration::ZERO)?;
     connection.execute_batch("BEGIN EXCLUSIVE; ROLLBACK")?;
-    Ok("free".to_owned())
+    // A reader that was left open doesn't stop a writer, but it does keep the log from being reset.
+    let busy: bool =
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    Ok(if busy { "busy" } else { "free" }.to_owned())
 }
 
 /// The greatest resident memory so far, in kB.
@@ -231,6 +265,7 @@ fn limits(json: &str) -> Limits {
         lease: millis("lease", defaults.lease),
         backoff_first: millis("backoff_first", defaults.backoff_first),
         backoff_most: millis("backoff_most", defaults.backoff_most),
+        max_body_bytes: 16 * 1024 * 1024,
         quiet_time: values["quiet_time"].as_u64().map(Duration::from_millis),
         ..defaults
     }
