@@ -1,7 +1,7 @@
 //! The reference server as a program, for tests in other languages and for a look with `curl`.
 //!
 //! ```text
-//! cargo run --example reference-server -- --listen 127.0.0.1:8080 --database /tmp/judge.sqlite
+//! cargo run --example reference-server -- --listen 127.0.0.1:8080 --database judge.sqlite
 //! ```
 //!
 //! See `docs/reference-server.md`.

@@ -28,3 +28,5 @@ mod processes;
 mod recipe;
 #[path = "world/sockets.rs"]
 mod sockets;
+#[path = "world/wire.rs"]
+mod wire;

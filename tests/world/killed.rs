@@ -7,7 +7,7 @@ use crate::agents::{Agent, PATIENCE, assert_converged, server};
 use crate::common::Place;
 
 /// What the next process makes of it: only `drain`, no new submit (F37).
-fn recovers(place: &Place, server: &submit_once_reference_server::ReferenceServer, id: &str) {
+fn recovers(place: &Place, server: &ReferenceServer, id: &str) {
     let mut next = Agent::for_server(place, server);
     for _ in 0..50 {
         next.ask("drain 3000");
@@ -25,6 +25,25 @@ fn recovers(place: &Place, server: &submit_once_reference_server::ReferenceServe
     assert_converged(server, 1);
 }
 
+/// A process that has submitted one order.
+fn submitted(place: &Place, server: &ReferenceServer) -> (Agent, String) {
+    let mut agent = Agent::for_server(place, server);
+    let id = agent.ask("begin form");
+    assert_eq!(agent.ask(&format!("submit {id} /orders tea")), "Accepted");
+    (agent, id)
+}
+
+/// The same, and the server stands at this point of it.
+fn held_at(place: &Place, server: &ReferenceServer, point: Behaviour) -> (Agent, String) {
+    server.script(Matcher::Any, vec![point]);
+    let (mut agent, id) = submitted(place, server);
+    agent.ask("start");
+    server.wait_until_held(HOLD, PATIENCE).unwrap();
+    (agent, id)
+}
+
+const HOLD: &str = "hold";
+
 #[test]
 fn killed_after_begin_the_slot_gives_the_same_id() {
     let place = Place::new();
@@ -38,9 +57,7 @@ fn killed_after_begin_the_slot_gives_the_same_id() {
 #[test]
 fn killed_after_accepting_it_is_delivered_by_the_next_process() {
     let (place, server) = (Place::new(), server());
-    let mut first = Agent::for_server(&place, &server);
-    let id = first.ask("begin form");
-    assert_eq!(first.ask(&format!("submit {id} /orders tea")), "Accepted");
+    let (first, id) = submitted(&place, &server);
     first.kill();
     recovers(&place, &server, &id);
 }
@@ -61,14 +78,9 @@ fn killed_between_the_claim_and_the_first_byte() {
 #[test]
 fn killed_while_the_server_has_the_request_and_has_not_acted() {
     let (place, server) = (Place::new(), server());
-    server.script(Matcher::Any, vec![Behaviour::HoldBefore("before".into())]);
-    let mut first = Agent::for_server(&place, &server);
-    let id = first.ask("begin form");
-    first.ask(&format!("submit {id} /orders tea"));
-    first.ask("start");
-    server.wait_until_held("before", PATIENCE).unwrap();
+    let (first, id) = held_at(&place, &server, Behaviour::HoldBefore(HOLD.into()));
     first.kill();
-    server.release("before");
+    server.release(HOLD);
     recovers(&place, &server, &id);
 }
 
@@ -109,14 +121,9 @@ fn killed_while_the_body_is_on_its_way() {
 #[test]
 fn killed_after_the_effect_and_before_the_answer() {
     let (place, server) = (Place::new(), server());
-    server.script(Matcher::Any, vec![Behaviour::HoldAfter("after".into())]);
-    let mut first = Agent::for_server(&place, &server);
-    let id = first.ask("begin form");
-    first.ask(&format!("submit {id} /orders tea"));
-    first.ask("start");
-    server.wait_until_held("after", PATIENCE).unwrap();
+    let (first, id) = held_at(&place, &server, Behaviour::HoldAfter(HOLD.into()));
     first.kill();
-    server.release("after");
+    server.release(HOLD);
     recovers(&place, &server, &id);
 }
 
@@ -124,15 +131,10 @@ fn killed_after_the_effect_and_before_the_answer() {
 #[test]
 fn killed_after_the_answer_and_before_it_is_recorded() {
     let (place, server) = (Place::new(), server());
-    server.script(Matcher::Any, vec![Behaviour::HoldAfter("after".into())]);
-    let mut first = Agent::for_server(&place, &server);
-    let id = first.ask("begin form");
-    first.ask(&format!("submit {id} /orders tea"));
-    first.ask("start");
-    server.wait_until_held("after", PATIENCE).unwrap();
+    let (first, id) = held_at(&place, &server, Behaviour::HoldAfter(HOLD.into()));
     let other = place.sql();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    server.release("after");
+    server.release(HOLD);
     let answered = server.wait_for(
         |records| records.iter().any(|record| record.answered_at_ns.is_some()),
         PATIENCE,
@@ -147,9 +149,7 @@ fn killed_after_the_answer_and_before_it_is_recorded() {
 #[test]
 fn killed_after_the_result_was_recorded() {
     let (place, server) = (Place::new(), server());
-    let mut first = Agent::for_server(&place, &server);
-    let id = first.ask("begin form");
-    first.ask(&format!("submit {id} /orders tea"));
+    let (mut first, id) = submitted(&place, &server);
     first.ask("drain 5000");
     first.kill();
     recovers(&place, &server, &id);
