@@ -6,7 +6,6 @@ use crate::model::submission::Effect;
 
 /// How one server treats idempotency keys. Data, frozen with each submission.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, uniffi::Record)]
-// A field that an older version didn't know is read as in the standard profile.
 #[serde(default)]
 pub struct ServerProfile {
     /// A name for logs and listings.
@@ -143,6 +142,7 @@ impl ServerProfile {
     }
 }
 
+/// What fields are read as that an older version of the library didn't know when it stored a profile.
 impl Default for ServerProfile {
     fn default() -> Self {
         Self::standard()
