@@ -258,6 +258,7 @@ impl Engine {
         let stopped = demand.suspended || demand.closed;
         let idle = turned.error.is_none()
             && turned.in_flight == 0
+            && !turned.unsettled
             && turned.due.is_none_or(|due| !due.is_zero());
         let wake_at =
             earliest([turned.due, turned.next]).map(|next| now.wall.plus(next).to_system_time());

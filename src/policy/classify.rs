@@ -25,7 +25,7 @@ pub struct Circumstances<'a> {
     pub derived_id: bool,
     /// "In progress" answers so far.
     pub busy_answers: u32,
-    /// Time since the first of them.
+    /// The waits that were set after them, added up.
     pub busy_for: Duration,
     /// The wall clock, for dates in headers.
     pub wall: WallMs,

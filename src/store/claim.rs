@@ -25,7 +25,7 @@ pub(crate) struct Claim {
     pub(crate) request: FrozenRequest,
     /// Failures in a row before this attempt.
     pub(crate) failures: u32,
-    /// "In progress" answers before it, and the time since the first.
+    /// "In progress" answers before it, and the waits that were set after them.
     pub(crate) busy: (u32, Duration),
 }
 

@@ -113,7 +113,8 @@ pub(super) fn quarantine(tx: &Tx<'_>, seq: i64) -> Result<(), OutboxError> {
         )?
         .execute([seq])?;
     if rows == 0 {
-        return Ok(());
+        // A settled row stays as it is, out of the queue: or it would be looked at for ever.
+        return Ok(unready(tx, seq)?);
     }
     let cursor = tx
         .connection

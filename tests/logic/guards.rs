@@ -115,6 +115,9 @@ fn what_is_settled_is_not_attempted_again() {
     // A flipped bit marks it as ready.
     sql.execute_batch("UPDATE submission SET ready = 1 WHERE seq = 1")
         .unwrap();
+    // And another makes it unreadable as well: it is left alone, and nothing loops over it.
+    sql.execute_batch("UPDATE submission SET attempts = -1 WHERE seq = 1")
+        .unwrap();
     drop(sql);
     simulate(1, |world| async move {
         let outbox = world.open(&place);
