@@ -27,6 +27,9 @@ pub struct OutboxConfig {
     /// The `User-Agent` of requests that store none.
     #[uniffi(default = None)]
     pub user_agent: Option<String>,
+    /// Whom to trust over TLS, besides or instead of the bundled roots.
+    #[uniffi(default = None)]
+    pub tls: Option<TlsConfig>,
     /// What identifies this boot of the device, where the host knows better than the system.
     #[uniffi(default = None)]
     pub boot: Option<String>,
@@ -41,6 +44,7 @@ impl OutboxConfig {
             profile: None,
             limits: None,
             user_agent: None,
+            tls: None,
             boot: None,
         }
     }
@@ -66,12 +70,59 @@ impl OutboxConfig {
         self
     }
 
+    /// Sets whom to trust over TLS.
+    #[must_use]
+    pub fn tls(mut self, tls: TlsConfig) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
     /// Sets the user agent.
     #[must_use]
     pub fn user_agent(mut self, user_agent: impl Into<String>) -> Self {
         self.user_agent = Some(user_agent.into());
         self
     }
+}
+
+/// Whom to trust over TLS. There is no way to trust everybody.
+#[derive(Debug, Clone, PartialEq, Eq, Default, uniffi::Record)]
+pub struct TlsConfig {
+    /// Where the roots come from.
+    #[uniffi(default = None)]
+    pub roots: Option<TrustRoots>,
+    /// Root certificates to trust besides, in PEM (any number in one) or DER: those of a company's
+    /// own CA, or of a test server.
+    #[uniffi(default = [])]
+    pub extra_roots: Vec<Vec<u8>>,
+    /// Public keys to demand of some hosts, checked in the handshake: not a byte of a request
+    /// leaves before. Name a spare key beside the one in use, or a change of the key at the server
+    /// locks every installed app out.
+    #[uniffi(default = [])]
+    pub pins: Vec<CertificatePin>,
+}
+
+/// Where root certificates come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, uniffi::Enum)]
+pub enum TrustRoots {
+    /// Mozilla's roots, compiled in. The default.
+    #[default]
+    Bundled,
+    /// The operating system's verifier, which knows the roots that a user or a company added. Needs
+    /// the feature `platform-verifier`, and on Android its Kotlin part.
+    Platform,
+    /// None but `extra_roots`.
+    ExtraOnly,
+}
+
+/// A public key that a host must show, in its own certificate or in that of a CA above it.
+#[derive(Debug, Clone, PartialEq, Eq, uniffi::Record)]
+pub struct CertificatePin {
+    /// The host, for example `api.example.com`. Others are not concerned; of several pins for one
+    /// host any is enough.
+    pub host: String,
+    /// SHA-256 of the certificate's SubjectPublicKeyInfo: 32 bytes, as in RFC 7469.
+    pub sha256: Vec<u8>,
 }
 
 /// What the core takes from the outside world. Each can be replaced, so that the real core runs in

@@ -112,8 +112,12 @@ impl Core {
         let transport = match seams.transport {
             Some(transport) => transport,
             None => {
-                let http = HttpTransport::new(&limits, Arc::clone(&executor))
-                    .map_err(|error| setup(&error))?;
+                let http = HttpTransport::new(
+                    &limits,
+                    &config.tls.clone().unwrap_or_default(),
+                    Arc::clone(&executor),
+                )
+                .map_err(|error| setup(&error))?;
                 Arc::new(http)
             }
         };

@@ -52,10 +52,12 @@ mod runtime;
 mod store;
 
 pub use clock::{Clock, Now, SystemClock, UptimeMs, WallMs};
-pub use config::{OutboxConfig, Seams};
+pub use config::{CertificatePin, OutboxConfig, Seams, TlsConfig, TrustRoots};
 pub use delivery::drain::{DrainBudget, DrainReport, DrainStop};
 pub use delivery::http::HttpTransport;
-pub use delivery::transport::{Exchange, Transport, WireAnswer, WireRequest};
+pub use delivery::transport::{
+    Exchange, ExchangeStop, Reported, Transport, WireAnswer, WireBody, WireRequest,
+};
 pub use entropy::{Entropy, SystemEntropy};
 pub use error::{Feature, OpenError, OutboxError, StorageError};
 pub use metrics::Stats;

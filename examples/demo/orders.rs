@@ -41,7 +41,7 @@ impl Order {
     }
 
     fn check(&self) -> Result<(), String> {
-        let most = default_limits().max_body_bytes as usize;
+        let most = default_limits().inline_body_bytes as usize;
         if self.order.is_empty() || self.order.len() > 200 {
             return Err("“order” must be a name of 1 to 200 bytes".to_owned());
         }

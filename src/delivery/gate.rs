@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::engine::{Engine, lock};
 use super::judge::{About, judge, wire_request};
-use super::transport::{Exchange, Reported, Shared};
+use super::transport::{Ears, Exchange, Reported, Shared};
 use crate::clock::UptimeMs;
 use crate::error::{OutboxError, StorageError};
 use crate::policy::classify::Fault;
@@ -181,15 +181,17 @@ impl Engine {
             let about = Arc::clone(&about);
             let reports = self.reports.clone();
             let nudge = Arc::clone(&self.nudge);
-            Shared::new(
-                Arc::clone(&self.lease),
-                Box::new(move |reported| {
+            let lease = Arc::clone(&self.lease);
+            Shared::new(Ears {
+                holds: Box::new(move || lease.holds()),
+                reported: Box::new(move |reported| {
                     let about = Arc::clone(&about);
                     // The receiver goes with the engine; then the next opening takes over.
                     drop(reports.send(Report { about, reported }));
                     nudge.notify_one();
                 }),
-            )
+                progressed: Box::new(|_| {}),
+            })
         };
         let attempt = about.attempt;
         let flight = Flight {
@@ -198,7 +200,9 @@ impl Engine {
             began: self.parts.clock.now().uptime,
         };
         gate.flights.insert(attempt, flight);
-        let sleep = self.parts.executor.sleep(self.parts.limits.request_timeout);
+        let executor = Arc::clone(&self.parts.executor);
+        let patience = self.parts.limits.request_timeout;
+        let sleep = move || executor.sleep(patience);
         self.parts
             .executor
             .spawn(Box::pin(Arc::clone(&shared).time_out(sleep)));

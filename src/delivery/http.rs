@@ -17,7 +17,8 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use reqwest::redirect;
 
-use super::transport::{Exchange, Transport, WireAnswer, WireRequest};
+use super::transport::{Exchange, Transport, WireAnswer, WireBody, WireRequest};
+use crate::config::TlsConfig;
 use crate::model::submission::Header;
 use crate::policy::classify::Fault;
 use crate::policy::limits::Limits;
@@ -38,7 +39,11 @@ impl HttpTransport {
     ///
     /// # Errors
     /// In words, if the TLS stack can't be set up.
-    pub fn new(limits: &Limits, executor: Arc<dyn Executor>) -> Result<Self, String> {
+    pub fn new(
+        limits: &Limits,
+        _tls: &TlsConfig,
+        executor: Arc<dyn Executor>,
+    ) -> Result<Self, String> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut roots = rustls::RootCertStore::empty();
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
@@ -103,11 +108,14 @@ async fn send(
     for header in request.headers {
         builder = builder.header(header.name, header.value);
     }
-    let asks_for_body = has_effect && !request.body.is_empty();
+    let WireBody::Bytes(body) = request.body else {
+        return Err(Fault::BodyMissing);
+    };
+    let asks_for_body = has_effect && !body.is_empty();
     if has_effect {
         builder = builder.body(reqwest::Body::wrap(LastLook {
             exchange: Some(Arc::clone(exchange)),
-            body: Bytes::from(request.body),
+            body,
             reached: AtomicBool::new(false),
             refused: AtomicBool::new(false),
         }));
@@ -116,8 +124,8 @@ async fn send(
         if !exchange.confirm() {
             return Err(Fault::NotSent);
         }
-        if !request.body.is_empty() {
-            builder = builder.body(request.body);
+        if !body.is_empty() {
+            builder = builder.body(body);
         }
     }
     builder

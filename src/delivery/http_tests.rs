@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::*;
 use crate::clock::{SystemClock, UptimeMs};
 use crate::delivery::lease::Lease;
-use crate::delivery::transport::{Reported, Shared};
+use crate::delivery::transport::Reported;
 use crate::runtime::OwnRuntime;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -20,20 +20,22 @@ fn send(url: String, body: &[u8], lease_held: bool) -> Reported {
         lease.extend(UptimeMs(i64::MAX));
     }
     let (sender, receiver) = mpsc::channel();
-    let shared = Shared::new(
-        Arc::new(lease),
-        Box::new(move |reported| drop(sender.send(reported))),
+    let (exchange, _stop) = Exchange::observed(
+        move || lease.holds(),
+        move |reported| drop(sender.send(reported)),
     );
     let executor = Arc::new(OwnRuntime::start().unwrap());
-    let transport = HttpTransport::new(&Limits::default(), executor).unwrap();
+    let transport =
+        HttpTransport::new(&Limits::default(), &TlsConfig::default(), executor).unwrap();
     let request = WireRequest {
         method: "POST".to_owned(),
         url,
         headers: Vec::new(),
-        body: body.to_vec(),
+        body: WireBody::Bytes(Bytes::copy_from_slice(body)),
         max_answer_bytes: 1_000,
+        idle_timeout: PATIENCE,
     };
-    transport.start(request, Exchange::new(shared));
+    transport.start(request, exchange);
     receiver.recv_timeout(PATIENCE).unwrap()
 }
 

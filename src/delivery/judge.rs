@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::transport::{Reported, WireAnswer, WireRequest};
+use super::transport::{Reported, WireAnswer, WireBody, WireRequest};
 use crate::clock::WallMs;
 use crate::entropy::Entropy;
 use crate::model::id::SubmissionId;
@@ -79,8 +79,9 @@ pub(super) fn wire_request(
         method: request.method,
         url: request.url,
         headers,
-        body: request.body,
+        body: WireBody::Bytes(request.body.into()),
         max_answer_bytes: limits.max_answer_bytes as usize,
+        idle_timeout: limits.idle_timeout,
     }
 }
 
@@ -197,9 +198,16 @@ fn words(fault: Fault) -> &'static str {
         Fault::Offline => "there is no network",
         Fault::Unreachable => "the server could not be reached",
         Fault::Tls => "the server's certificate could not be verified",
+        Fault::TlsClock => {
+            "the server's certificate is not valid at this device's time: is its clock right?"
+        }
         Fault::NotSent => "stopped before anything was sent",
+        Fault::NotProcessed => "the server didn't begin with the request",
+        Fault::BodyMissing => "the stored body is no longer there",
+        Fault::BodyChanged => "the stored body is not the one that was accepted",
         Fault::TimedOut => "no answer came within the time",
         Fault::Lost => "the connection was lost before the answer",
+        Fault::BadAnswer => "what the server answered can't be read",
         Fault::Stopped => "stopped while the request was under way",
     }
 }

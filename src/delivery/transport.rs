@@ -4,19 +4,29 @@
 //! * call [`Exchange::confirm`] after the connection is chosen and connected, right before it
 //!   hands the request's first byte over, and send nothing if it returns false;
 //! * send the bytes as they are, once: no retries, no redirects, no cookies, no cache;
+//! * decode the body of an answer (`Content-Encoding`), or not ask for an encoding, and stop reading
+//!   at `max_answer_bytes` of decoded bytes, or after `idle_timeout` without any; what was cut is
+//!   reported as not complete;
+//! * call [`Exchange::progress`] while it hands a large body over: without it the request must be
+//!   answered within the request timeout;
 //! * report once, by [`Exchange::answered`] or [`Exchange::failed`]. A report that comes after the
 //!   core gave up waiting is welcome: it can still settle a doubt;
 //! * return from `start` at once, and stop the exchange when [`Exchange::stopped`] completes.
+//!
+//! The repository has a conformance suite for implementations, `tests/conformance`.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::Notify;
 
-use super::lease::Lease;
 use crate::model::submission::Header;
 use crate::policy::classify::Fault;
+use crate::runtime::BoxFuture;
 
 /// One request, exactly as it goes out. The same at every attempt, but for a `user-agent` that the
 /// submission doesn't store.
@@ -29,9 +39,11 @@ pub struct WireRequest {
     /// All headers but `Host` and `Content-Length`. Names in lower case.
     pub headers: Vec<Header>,
     /// The body.
-    pub body: Vec<u8>,
-    /// The largest answer to read, in bytes.
+    pub body: WireBody,
+    /// The largest answer to read, in decoded bytes.
     pub max_answer_bytes: usize,
+    /// How long the answer's body may pause.
+    pub idle_timeout: Duration,
 }
 
 impl fmt::Debug for WireRequest {
@@ -40,6 +52,50 @@ impl fmt::Debug for WireRequest {
             .field("method", &self.method)
             .field("body_bytes", &self.body.len())
             .finish_non_exhaustive()
+    }
+}
+
+/// The bytes of a request.
+#[derive(Clone, PartialEq, Eq)]
+pub enum WireBody {
+    /// In memory.
+    Bytes(Bytes),
+    /// In a file, to be streamed. Its length and its digest have just been checked; if it can't be
+    /// read to this length after all, the request must not end as if it were whole.
+    File {
+        /// Where.
+        path: PathBuf,
+        /// How long.
+        length: u64,
+    },
+}
+
+impl WireBody {
+    /// The length in bytes.
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::File { length, .. } => *length,
+        }
+    }
+
+    /// The bytes, if they are in memory.
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            Self::File { .. } => None,
+        }
+    }
+
+    /// True if there is nothing to send.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl fmt::Debug for WireBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WireBody({} bytes)", self.len())
     }
 }
 
@@ -52,7 +108,7 @@ pub struct WireAnswer {
     pub headers: Vec<Header>,
     /// The body, or what arrived of it.
     pub body: Vec<u8>,
-    /// The body arrived whole and wasn't larger than allowed.
+    /// The body arrived whole, could be decoded, and wasn't larger than allowed.
     pub complete: bool,
 }
 
@@ -68,8 +124,10 @@ impl fmt::Debug for WireAnswer {
 
 /// What became of an exchange.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Reported {
+pub enum Reported {
+    /// An answer came.
     Answered(WireAnswer),
+    /// No answer came, or none that can be read.
     Failed(Fault),
 }
 
@@ -79,12 +137,19 @@ pub trait Transport: Send + Sync + 'static {
     fn start(&self, request: WireRequest, exchange: Exchange);
 }
 
-type Report = Box<dyn Fn(Reported) + Send + Sync>;
+/// What the core does when the transport speaks.
+pub(crate) struct Ears {
+    /// The last look: the lease still holds.
+    pub(crate) holds: Box<dyn Fn() -> bool + Send + Sync>,
+    pub(crate) reported: Box<dyn Fn(Reported) + Send + Sync>,
+    /// So many bytes of the body have been handed over.
+    pub(crate) progressed: Box<dyn Fn(u64) + Send + Sync>,
+}
 
 /// What the core and the transport share about one exchange.
 pub(crate) struct Shared {
-    lease: Arc<Lease>,
-    report: Report,
+    ears: Ears,
+    sent: AtomicU64,
     phase: AtomicU8,
     stopped: AtomicBool,
     reported: AtomicBool,
@@ -98,10 +163,10 @@ const CONFIRMED: u8 = 1;
 const STOPPED: u8 = 2;
 
 impl Shared {
-    pub(crate) fn new(lease: Arc<Lease>, report: Report) -> Arc<Self> {
+    pub(crate) fn new(ears: Ears) -> Arc<Self> {
         Arc::new(Self {
-            lease,
-            report,
+            ears,
+            sent: AtomicU64::new(0),
             phase: AtomicU8::new(WAITING),
             stopped: AtomicBool::new(false),
             reported: AtomicBool::new(false),
@@ -113,7 +178,7 @@ impl Shared {
     /// The last look. An exchange that was stopped never confirms again, whatever becomes of the
     /// lease: the engine stops what was on the wire before it takes a lapsed lease up anew.
     fn confirm(&self) -> bool {
-        self.lease.holds()
+        (self.ears.holds)()
             && !self.stopped.load(Ordering::Acquire)
             && (self
                 .phase
@@ -131,7 +196,7 @@ impl Shared {
         self.done.notify_one();
         // A late answer may prove something; a late failure says nothing new.
         if !again || matches!(reported, Reported::Answered(_)) {
-            (self.report)(reported);
+            (self.ears.reported)(reported);
         }
     }
 
@@ -148,16 +213,23 @@ impl Shared {
         if unsent { Fault::NotSent } else { if_sent }
     }
 
-    /// Gives up waiting after `timeout`, unless the exchange ends before.
-    pub(crate) async fn time_out(self: Arc<Self>, sleep: crate::runtime::BoxFuture<()>) {
-        tokio::select! {
-            () = sleep => {
-                if !self.reported.load(Ordering::Acquire) {
-                    let fault = self.stop(Fault::TimedOut);
-                    (self.report)(Reported::Failed(fault));
+    /// Gives up when nothing has come, and nothing of the body has gone, for as long as a `sleep`.
+    pub(crate) async fn time_out(self: Arc<Self>, sleep: impl Fn() -> BoxFuture<()>) {
+        loop {
+            let sent = self.sent.load(Ordering::Acquire);
+            tokio::select! {
+                () = sleep() => {
+                    if self.reported.load(Ordering::Acquire) {
+                        return;
+                    }
+                    if self.sent.load(Ordering::Acquire) == sent {
+                        let fault = self.stop(Fault::TimedOut);
+                        (self.ears.reported)(Reported::Failed(fault));
+                        return;
+                    }
                 }
+                () = self.done.notified() => return,
             }
-            () = self.done.notified() => {}
         }
     }
 }
@@ -176,6 +248,20 @@ impl Exchange {
         }
     }
 
+    /// An exchange outside of an outbox, to test a transport with: `holds` is what the last look
+    /// finds, `reported` gets every report.
+    pub fn observed(
+        holds: impl Fn() -> bool + Send + Sync + 'static,
+        reported: impl Fn(Reported) + Send + Sync + 'static,
+    ) -> (Self, ExchangeStop) {
+        let shared = Shared::new(Ears {
+            holds: Box::new(holds),
+            reported: Box::new(reported),
+            progressed: Box::new(|_| {}),
+        });
+        (Self::new(Arc::clone(&shared)), ExchangeStop(shared))
+    }
+
     /// The last look at the lease. Call it after the connection is chosen and connected, right
     /// before the first byte; if it returns false, send nothing and report [`Fault::NotSent`].
     #[must_use]
@@ -186,6 +272,13 @@ impl Exchange {
     /// True once [`Exchange::confirm`] has returned true: bytes may have left.
     pub fn is_confirmed(&self) -> bool {
         self.shared.is_confirmed()
+    }
+
+    /// Says how many bytes of the body have been handed over so far. As long as they grow, the
+    /// request isn't given up.
+    pub fn progress(&self, sent: u64) {
+        self.shared.sent.fetch_max(sent, Ordering::AcqRel);
+        (self.shared.ears.progressed)(sent);
     }
 
     /// Completes when the core no longer waits for this exchange.
@@ -209,14 +302,31 @@ impl Exchange {
 
     fn honest(&self, fault: Fault) -> Fault {
         match (self.is_confirmed(), fault) {
-            (true, Fault::Offline | Fault::Unreachable | Fault::Tls | Fault::NotSent) => {
-                Fault::Lost
-            }
+            (
+                true,
+                Fault::Offline
+                | Fault::Unreachable
+                | Fault::Tls
+                | Fault::TlsClock
+                | Fault::NotSent
+                | Fault::BodyMissing
+                | Fault::BodyChanged,
+            ) => Fault::Lost,
             (false, Fault::Stopped) => Fault::NotSent,
             // A transport that says so without having asked is believed: better in doubt than
             // wrong.
             (_, fault) => fault,
         }
+    }
+}
+
+/// Ends an exchange from the core's side, in a test of a transport.
+pub struct ExchangeStop(Arc<Shared>);
+
+impl ExchangeStop {
+    /// What `suspend` does to an exchange. True if it certainly sent nothing and never will.
+    pub fn stop(&self) -> bool {
+        self.0.stop(Fault::Stopped) == Fault::NotSent
     }
 }
 

@@ -311,10 +311,10 @@ fn read_body(body: Body, limits: &Limits) -> Result<(Option<String>, Vec<u8>), O
         }
         Body::Json { text } => (Some("application/json".to_owned()), text.into_bytes()),
     };
-    if bytes.len() > limits.max_body_bytes as usize {
+    if bytes.len() as u64 > limits.max_body_bytes {
         return Err(OutboxError::BodyTooLarge {
             bytes: bytes.len() as u64,
-            most: u64::from(limits.max_body_bytes),
+            most: limits.max_body_bytes,
         });
     }
     if content_type.as_deref() == Some("application/json") && !is_json(&bytes) {

@@ -38,14 +38,26 @@ pub enum Fault {
     Offline,
     /// The host could not be found or connected to.
     Unreachable,
-    /// TLS failed: an unknown CA, an expired certificate, a wrong host name or a failed pin.
+    /// TLS failed: an unknown CA, a wrong host name or a failed pin.
     Tls,
+    /// TLS failed, since the certificate isn't valid at the time that this device's clock shows.
+    TlsClock,
     /// The last look at the lease, right before the first byte, found it lost. Nothing was sent.
     NotSent,
+    /// The server said that it didn't begin with this request: `REFUSED_STREAM`, or a `GOAWAY` that
+    /// names an earlier one (RFC 9113, section 8.7).
+    NotProcessed,
+    /// The stored body is no longer there. Nothing was sent.
+    BodyMissing,
+    /// The stored body is no longer the one that was accepted. Nothing was sent.
+    BodyChanged,
     /// Bytes may have left, and no answer came within the time.
     TimedOut,
     /// Bytes may have left, and the connection broke.
     Lost,
+    /// Something came back that can't be read as an answer: malformed, or with a head beyond all
+    /// measure.
+    BadAnswer,
     /// Stopped by `suspend` or `close` while bytes may have left.
     Stopped,
 }
@@ -103,12 +115,21 @@ pub enum Counts {
 /// Judges a missing answer.
 pub fn fault(fault: Fault, effect: Effect) -> Judgement {
     let (proves, wait, counts) = match fault {
-        Fault::Offline | Fault::NotSent => (Proof::NotApplied, Wait::Backoff, Counts::Nothing),
-        Fault::Unreachable => (Proof::NotApplied, Wait::Backoff, Counts::Transport),
-        Fault::Tls => (Proof::NotApplied, Wait::Long, Counts::Transport),
+        Fault::NotSent => (Proof::NotApplied, Wait::Backoff, Counts::Nothing),
+        Fault::Offline | Fault::Unreachable => {
+            (Proof::NotApplied, Wait::Backoff, Counts::Transport)
+        }
+        Fault::Tls | Fault::TlsClock => (Proof::NotApplied, Wait::Long, Counts::Transport),
+        // Few, since a server that refuses each time has something else to say.
+        Fault::NotProcessed => (Proof::NotApplied, Wait::Backoff, Counts::Answered),
+        Fault::BodyMissing | Fault::BodyChanged => {
+            (Proof::NotApplied, Wait::Backoff, Counts::Nothing)
+        }
         Fault::TimedOut | Fault::Lost | Fault::Stopped => {
             (Proof::Unknown, Wait::Backoff, Counts::Transport)
         }
+        // It will say the same again: it must not be asked for ever.
+        Fault::BadAnswer => (Proof::Unknown, Wait::Backoff, Counts::Answered),
     };
     safe(
         Judgement {

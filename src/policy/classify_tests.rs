@@ -268,13 +268,18 @@ fn half_an_answer_proves_as_much_as_its_status_but_is_no_result() {
     cut.means(Q, RETRY);
 }
 
-const FAULTS: [Fault; 7] = [
+const FAULTS: [Fault; 12] = [
     Fault::Offline,
     Fault::Unreachable,
     Fault::Tls,
+    Fault::TlsClock,
     Fault::NotSent,
+    Fault::NotProcessed,
+    Fault::BodyMissing,
+    Fault::BodyChanged,
     Fault::TimedOut,
     Fault::Lost,
+    Fault::BadAnswer,
     Fault::Stopped,
 ];
 
@@ -283,9 +288,13 @@ const FAULTS: [Fault; 7] = [
 fn every_fault_proves_only_what_the_stack_can_tell() {
     for fault in FAULTS {
         let (proves, wait, counts) = match fault {
-            Fault::Offline | Fault::NotSent => (N, Wait::Backoff, Counts::Nothing),
-            Fault::Unreachable => (N, Wait::Backoff, Counts::Transport),
-            Fault::Tls => (N, Wait::Long, Counts::Transport),
+            Fault::NotSent | Fault::BodyMissing | Fault::BodyChanged => {
+                (N, Wait::Backoff, Counts::Nothing)
+            }
+            Fault::Offline | Fault::Unreachable => (N, Wait::Backoff, Counts::Transport),
+            Fault::Tls | Fault::TlsClock => (N, Wait::Long, Counts::Transport),
+            Fault::NotProcessed => (N, Wait::Backoff, Counts::Answered),
+            Fault::BadAnswer => (Q, Wait::Backoff, Counts::Answered),
             Fault::TimedOut | Fault::Lost | Fault::Stopped => (Q, Wait::Backoff, Counts::Transport),
         };
         for effect in [Effect::Overwrite, Effect::Keyed, Effect::Unkeyed] {

@@ -10,11 +10,16 @@ pub struct Limits {
     /// Submissions that are not settled, held ones included; more are refused with `QueueFull`.
     pub max_queued: u32,
     /// The largest body, in bytes.
-    pub max_body_bytes: u32,
+    pub max_body_bytes: u64,
+    /// Bodies up to this size, in bytes, are kept inside the database; larger ones in files beside
+    /// it.
+    pub inline_body_bytes: u32,
     /// The largest answer that is kept, in bytes.
     pub max_answer_bytes: u32,
-    /// How long a whole request may take.
+    /// How long the answer to a request may take, from the last byte of its body that went.
     pub request_timeout: Duration,
+    /// How long the body of an answer may pause.
+    pub idle_timeout: Duration,
     /// How long connecting may take, the TLS handshake included.
     pub connect_timeout: Duration,
     /// How long a claim holds without being renewed.
@@ -58,8 +63,10 @@ impl Default for Limits {
             max_in_flight: MAX_IN_FLIGHT,
             max_queued: MAX_QUEUED,
             max_body_bytes: MAX_BODY_BYTES,
+            inline_body_bytes: INLINE_BODY_BYTES,
             max_answer_bytes: MAX_ANSWER_BYTES,
             request_timeout: REQUEST_TIMEOUT,
+            idle_timeout: IDLE_TIMEOUT,
             connect_timeout: CONNECT_TIMEOUT,
             lease: LEASE,
             busy_timeout: BUSY_TIMEOUT,
@@ -90,6 +97,7 @@ impl Limits {
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         let positive = [
             self.request_timeout,
+            self.idle_timeout,
             self.connect_timeout,
             self.lease,
             self.busy_timeout,
@@ -125,8 +133,8 @@ impl Limits {
         if self.max_in_flight == 0 || self.max_queued == 0 || self.keep_changes == 0 {
             return Err("counts must be at least one");
         }
-        if self.max_body_bytes > MAX_BODY_BYTES_POSSIBLE {
-            return Err("max_body_bytes is more than one row can hold; use at most 64 MiB");
+        if self.inline_body_bytes > INLINE_BODY_BYTES_POSSIBLE {
+            return Err("inline_body_bytes is more than a row should hold; use at most 64 MiB");
         }
         Ok(())
     }
@@ -147,12 +155,14 @@ pub const MAX_IN_FLIGHT: u32 = 8;
 /// that would fill the disk.
 pub const MAX_QUEUED: u32 = 100_000;
 
-/// Bodies are kept inside the database up to here. SQLite reads blobs of this size about as fast
-/// as files, and a transaction with one stays short.
-pub const MAX_BODY_BYTES: u32 = 256 * 1024;
+/// More than any photo and most films: a mistake looks like this, and fills a phone.
+pub const MAX_BODY_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// The most that `max_body_bytes` may be raised to.
-pub const MAX_BODY_BYTES_POSSIBLE: u32 = 64 * 1024 * 1024;
+/// SQLite reads blobs of this size about as fast as files, and a transaction with one stays short.
+pub const INLINE_BODY_BYTES: u32 = 256 * 1024;
+
+/// The most that `inline_body_bytes` may be raised to.
+pub const INLINE_BODY_BYTES_POSSIBLE: u32 = 64 * 1024 * 1024;
 
 /// Results are replayed to every later caller and so are kept: an answer to a write is small.
 pub const MAX_ANSWER_BYTES: u32 = 1024 * 1024;
@@ -160,6 +170,10 @@ pub const MAX_ANSWER_BYTES: u32 = 1024 * 1024;
 /// Hanging up early makes some servers repeat an effect, so this is long: gateways commonly give
 /// up after 60 s themselves.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(90);
+
+/// A server that has begun to answer goes on within seconds; a connection that was lost without a
+/// word never does.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A phone on a bad network needs several seconds for DNS, TCP and TLS.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);

@@ -227,7 +227,7 @@ fn sent(world: &crate::common::sim::World) -> Vec<String> {
         .network
         .seen()
         .iter()
-        .map(|seen| String::from_utf8(seen.request.body.clone()).unwrap())
+        .map(|seen| String::from_utf8(seen.request.body.as_bytes().unwrap().to_vec()).unwrap())
         .map(|body| body.split('"').nth(3).unwrap().to_owned())
         .collect()
 }

@@ -265,7 +265,7 @@ fn limits(json: &str) -> Limits {
         lease: millis("lease", defaults.lease),
         backoff_first: millis("backoff_first", defaults.backoff_first),
         backoff_most: millis("backoff_most", defaults.backoff_most),
-        max_body_bytes: 16 * 1024 * 1024,
+        inline_body_bytes: 16 * 1024 * 1024,
         quiet_time: values["quiet_time"].as_u64().map(Duration::from_millis),
         ..defaults
     }
