@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use submit_once::{
     DrainBudget, Exchange, HttpTransport, Limits, Outbox, OutboxConfig, OwnRuntime, Seams,
-    Submission, SubmissionId, Transport, WireRequest,
+    Submission, SubmissionId, TlsConfig, Transport, WireRequest,
 };
 
 /// Takes requests and keeps them back until it is told to send: what lies between a claim and its
@@ -43,7 +43,8 @@ impl Mute {
         let executor = Arc::new(OwnRuntime::start().expect("threads"));
         Self {
             kept: Mutex::default(),
-            http: HttpTransport::new(&Limits::default(), executor).expect("TLS"),
+            http: HttpTransport::new(&Limits::default(), &TlsConfig::default(), executor)
+                .expect("TLS"),
         }
     }
 
