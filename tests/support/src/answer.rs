@@ -1,9 +1,11 @@
 //! An answer as data: what is stored under a key, and what becomes a response.
 
+use std::time::SystemTime;
+
 use bytes::Bytes;
 use hyper::Response;
 use hyper::header::{
-    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, TRANSFER_ENCODING,
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, DATE, HeaderName, HeaderValue, TRANSFER_ENCODING,
 };
 use hyper::http::StatusCode;
 use serde::Serialize;
@@ -64,8 +66,9 @@ impl Answer {
         }
     }
 
-    pub(crate) fn key_missing(header: &str) -> Self {
-        let detail = format!("This request needs an idempotency key in the header {header}.");
+    /// `place` says in words where the key should be.
+    pub(crate) fn key_missing(place: &str) -> Self {
+        let detail = format!("This request needs an idempotency key {place}.");
         Self::problem(
             400,
             "idempotency_key_missing",
@@ -146,6 +149,7 @@ impl Answer {
                 .map_err(|_| format!("`{content_type}` is not a content type"))?;
             response.headers_mut().insert(CONTENT_TYPE, value);
         }
+        let mut dated = false;
         for (name, value) in &self.headers {
             let header = HeaderName::try_from(name.as_str())
                 .map_err(|_| format!("`{name}` is not a header name"))?;
@@ -155,7 +159,20 @@ impl Answer {
             }
             let content = HeaderValue::from_str(value)
                 .map_err(|_| format!("the value of `{name}` is not a header value"))?;
+            if header == DATE {
+                // The server's own is not sent besides; an empty one stands for none at all.
+                dated = true;
+                if content.is_empty() {
+                    continue;
+                }
+            }
             response.headers_mut().append(header, content);
+        }
+        if !dated {
+            let now = httpdate::fmt_http_date(SystemTime::now());
+            if let Ok(now) = HeaderValue::from_str(&now) {
+                response.headers_mut().insert(DATE, now);
+            }
         }
         Ok(response)
     }

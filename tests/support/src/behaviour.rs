@@ -8,6 +8,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Answer;
+use crate::gzip::Gzip;
+use crate::raw::{End, RawAnswer};
 
 /// The name under which [`Behaviour::Hang`] waits for
 /// [`ReferenceServer::release`](crate::ReferenceServer::release).
@@ -41,10 +43,10 @@ pub enum Behaviour {
     CommitThenDrop,
     /// The effect is committed at once, the answer is sent after this time. The key is no longer
     /// locked meanwhile: a repeat is replayed. Ends early when the client hangs up.
-    AnswerLate(#[serde(with = "milliseconds")] Duration),
+    AnswerLate(#[serde(with = "crate::forms::milliseconds")] Duration),
     /// The handler works this long before its effect, whether the client is still there or not,
     /// and holds the key's lock all the while.
-    WorkLate(#[serde(with = "milliseconds")] Duration),
+    WorkLate(#[serde(with = "crate::forms::milliseconds")] Duration),
     /// The effect is committed; the answer declares its whole length, sends half, and the
     /// connection closes.
     AnswerHalf,
@@ -83,7 +85,7 @@ pub enum Behaviour {
         #[serde(default)]
         headers: Vec<(String, String)>,
         /// The body. In JSON a string, or a list of bytes.
-        #[serde(default, with = "text_or_bytes")]
+        #[serde(default, with = "crate::forms::text_or_bytes")]
         body: Vec<u8>,
         /// The content type; `None` sends none.
         #[serde(default)]
@@ -95,6 +97,39 @@ pub enum Behaviour {
     /// The handler stands right after its effect, before any answer, until this name is released.
     /// It still holds the key's lock.
     HoldAfter(String),
+    /// Bytes that hyper would not send, and an end of the connection, once the request has been
+    /// read whole. Over HTTP/2, which has no such bytes, a 500 without an effect.
+    Raw(RawAnswer),
+    /// The connection ends while the body is still coming, once this many bytes of it have come
+    /// (or all, if there are fewer). No effect, no answer.
+    CutRequest {
+        /// How many bytes are read at least; what came in the same packet is counted too.
+        after_bytes: u64,
+        /// How the connection ends. Default in JSON: with a RST.
+        #[serde(default = "reset")]
+        end: End,
+    },
+    /// An error as soon as the head has come; the body is not read, and the connection closes.
+    /// No effect.
+    ErrorEarly {
+        /// The status, 200 to 599.
+        status: u16,
+        /// Further headers as pairs of name and value.
+        #[serde(default)]
+        headers: Vec<(String, String)>,
+    },
+    /// The end of a kept-alive connection that its client does not know of yet: a request that
+    /// reuses a connection is read, and the connection closes without an answer or an effect.
+    ///
+    /// The first request of a connection does not draw it: it stays in its script.
+    CloseAfterRead,
+    /// The effect; its answer is compressed.
+    Gzip(Gzip),
+}
+
+/// What `cut_request` does unless it is told.
+fn reset() -> End {
+    End::Reset
 }
 
 impl Behaviour {
@@ -133,10 +168,14 @@ impl Behaviour {
     /// kind.
     pub(crate) fn answer_before(&self) -> Option<Answer> {
         match self {
-            Self::ErrorBefore { status, headers } => Some(Answer {
-                headers: headers.clone(),
-                ..Answer::scripted_error(*status)
-            }),
+            Self::ErrorBefore { status, headers } | Self::ErrorEarly { status, headers } => {
+                Some(Answer {
+                    headers: headers.clone(),
+                    ..Answer::scripted_error(*status)
+                })
+            }
+            // What the pieces speak of.
+            Self::Raw(RawAnswer { commit: false, .. }) => Some(Answer::scripted_error(503)),
             Self::Respond {
                 status,
                 headers,
@@ -157,12 +196,16 @@ impl Behaviour {
             | Self::FreezeError { .. }
             | Self::Hang { .. }
             | Self::HoldBefore(_)
-            | Self::HoldAfter(_) => None,
+            | Self::HoldAfter(_)
+            | Self::Raw(_)
+            | Self::CutRequest { .. }
+            | Self::CloseAfterRead
+            | Self::Gzip(_) => None,
         }
     }
 
-    /// Itself without the body of [`Behaviour::Respond`], which can be large and is known to the
-    /// test anyway.
+    /// Itself without the body of [`Behaviour::Respond`] and the pieces of [`Behaviour::Raw`],
+    /// which can be large and are known to the test anyway.
     pub(crate) fn without_body(&self) -> Self {
         match self {
             Self::Respond {
@@ -176,6 +219,12 @@ impl Behaviour {
                 body: Vec::new(),
                 content_type: content_type.clone(),
             },
+            Self::Raw(raw) => Self::Raw(RawAnswer {
+                commit: raw.commit,
+                pieces: Vec::new(),
+                end: raw.end,
+                delivered: raw.delivered,
+            }),
             other => other.clone(),
         }
     }
@@ -186,6 +235,8 @@ impl Behaviour {
             Self::ErrorAfter { status } | Self::FreezeError { status } => {
                 Answer::scripted_error(*status).check()
             }
+            Self::Raw(raw) => raw.check(),
+            Self::Gzip(gzip) => gzip.check(),
             other => other
                 .answer_before()
                 .map_or(Ok(()), |answer| answer.check()),
@@ -228,46 +279,5 @@ impl Matcher {
             Self::Key(wanted) => key == Some(wanted.as_str()),
             Self::PathPrefix(prefix) => path.starts_with(prefix.as_str()),
         }
-    }
-}
-
-/// Durations as whole milliseconds.
-mod milliseconds {
-    use std::time::Duration;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u64(u64::try_from(value.as_millis()).unwrap_or(u64::MAX))
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-        u64::deserialize(deserializer).map(Duration::from_millis)
-    }
-}
-
-/// Bodies as text where they are text, since that is what people type into `curl`.
-mod text_or_bytes {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Form {
-        Text(String),
-        Bytes(Vec<u8>),
-    }
-
-    pub fn serialize<S: Serializer>(value: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-        match std::str::from_utf8(value) {
-            Ok(text) => serializer.serialize_str(text),
-            Err(_) => value.serialize(serializer),
-        }
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
-        Ok(match Form::deserialize(deserializer)? {
-            Form::Text(text) => text.into_bytes(),
-            Form::Bytes(bytes) => bytes,
-        })
     }
 }

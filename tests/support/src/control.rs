@@ -17,6 +17,7 @@ use crate::answer::Answer;
 use crate::behaviour::{Behaviour, Matcher};
 use crate::door::Command;
 use crate::faults::Faults;
+use crate::key_place::decoded;
 use crate::playbook::Playbook;
 use crate::records::RequestRecord;
 use crate::server::Shared;
@@ -255,12 +256,4 @@ impl WaitOrder {
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     serde_json::from_slice(body).map_err(|error| Refusal::Order(error.to_string()))
-}
-
-/// Undoes percent encoding. A plus sign stays one, as it does in a path.
-fn decoded(segment: &str) -> String {
-    let escaped = segment.replace('+', "%2B");
-    form_urlencoded::parse(escaped.as_bytes())
-        .next()
-        .map_or_else(String::new, |(name, _)| name.into_owned())
 }

@@ -1,19 +1,24 @@
 //! The port: accepting connections, and closing the door on all of them.
 
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use hyper::server::conn::http1;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
+use hyper_util::rt::TokioExecutor;
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
 use crate::handler;
 use crate::server::Shared;
 use crate::socket::{Line, WatchedSocket};
+use crate::transport::Transport;
 
 /// Connections that may queue up before they are accepted.
 const BACKLOG: u32 = 1024;
@@ -43,6 +48,7 @@ pub(crate) async fn serve(
 ) {
     let mut door = Door::Open(listener);
     let mut connections = JoinSet::new();
+    let mut accepted = 0;
     loop {
         tokio::select! {
             command = commands.recv() => match command {
@@ -63,7 +69,8 @@ pub(crate) async fn serve(
                 Some(Command::Stop) | None => return,
             },
             stream = accept(&door) => {
-                connections.spawn(connection(stream, Arc::clone(&shared)));
+                accepted += 1;
+                connections.spawn(connection(stream, accepted, Arc::clone(&shared)));
             }
             Some(_) = connections.join_next() => {}
         }
@@ -83,16 +90,59 @@ async fn accept(door: &Door) -> TcpStream {
 }
 
 /// Runs one connection; its errors are the client's or the script's doing, and recorded already.
-async fn connection(stream: TcpStream, shared: Arc<Shared>) {
+async fn connection(stream: TcpStream, number: u64, shared: Arc<Shared>) {
     // Small answers must not wait for more; failing that, they are merely slower.
     let _ = stream.set_nodelay(true);
-    let line = Arc::new(Line::default());
-    let socket = WatchedSocket::new(stream, Arc::clone(&line));
-    let service =
-        service_fn(move |request| handler::serve(Arc::clone(&shared), Arc::clone(&line), request));
-    let _ = http1::Builder::new()
-        .serve_connection(socket, service)
-        .await;
+    let Some(transport) = transport(stream, &shared).await else {
+        return;
+    };
+    let line = Arc::new(Line::new(number, transport.is_http2()));
+    let socket = WatchedSocket::new(transport, Arc::clone(&line));
+    let at_line = Arc::clone(&line);
+    let service = service_fn(move |request| {
+        Box::pin(handler::serve(
+            Arc::clone(&shared),
+            Arc::clone(&at_line),
+            request,
+        ))
+    });
+    // No automatic date: a script may have one of its own, or none.
+    if line.http2 {
+        let _ = http2::Builder::new(TokioExecutor::new())
+            .auto_date_header(false)
+            .serve_connection(socket, service)
+            .await;
+        return;
+    }
+    let mut connection = http1::Builder::new()
+        .auto_date_header(false)
+        .serve_connection(socket, service);
+    let result = poll_fn(|context| connection.poll_without_shutdown(context)).await;
+    let mut transport = connection.into_parts().io.into_inner();
+    if let Some(takeover) = line.take_takeover() {
+        takeover.carry_out(transport).await;
+    } else if result.is_ok() {
+        let _ = transport.shutdown().await;
+    }
+}
+
+/// Shakes hands where the options say so; `None` for a client that does not.
+async fn transport(stream: TcpStream, shared: &Shared) -> Option<Transport> {
+    let Some(tls) = &shared.tls else {
+        return Some(Transport::Plain(stream));
+    };
+    let ledger = &shared.ledger;
+    ledger.tls(|seen| seen.connections += 1);
+    match TlsAcceptor::from(Arc::clone(tls)).accept(stream).await {
+        Ok(stream) => {
+            ledger.tls(|seen| seen.handshakes += 1);
+            Some(Transport::Tls(Box::new(stream), Arc::clone(ledger)))
+        }
+        Err(_) => {
+            ledger.tls(|seen| seen.failed_handshakes += 1);
+            None
+        }
+    }
 }
 
 fn shut(door: Door, address: SocketAddr) -> Door {

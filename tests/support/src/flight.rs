@@ -40,6 +40,8 @@ pub(crate) struct Flight {
     ledger: Arc<Ledger>,
     number: u64,
     open: bool,
+    /// The answer is lost even when all of it is written: it is not the true one, or not whole.
+    doomed: bool,
 }
 
 impl Flight {
@@ -48,7 +50,22 @@ impl Flight {
             ledger: Arc::clone(ledger),
             number,
             open: true,
+            doomed: false,
         }
+    }
+
+    /// The same for an answer that is lost even when all of it is written.
+    pub(crate) fn doomed(mut self) -> Self {
+        self.doomed = true;
+        self
+    }
+
+    /// Ends the flight before its answer is out, where nobody will say when it is.
+    pub(crate) fn answered(mut self) {
+        self.open = false;
+        let now = self.ledger.now_ns();
+        self.ledger
+            .update(self.number, |record| record.answered_at_ns = Some(now));
     }
 
     /// Makes a write that may be the answer's last; gives the flight back if it was not.
@@ -57,7 +74,16 @@ impl Flight {
         offered: usize,
         write: impl FnOnce() -> Poll<io::Result<usize>>,
     ) -> (Option<Self>, Poll<io::Result<usize>>) {
-        let result = self.ledger.write_last(self.number, offered, write);
+        let doomed = self.doomed;
+        let result = self
+            .ledger
+            .write_last(self.number, offered, write, |record, now| {
+                if doomed {
+                    record.lost_at_ns = Some(now);
+                } else {
+                    record.answered_at_ns = Some(now);
+                }
+            });
         self.open = !takes_all(&result, offered);
         (self.open.then_some(self), result)
     }

@@ -19,12 +19,16 @@ use crate::behaviour::{Behaviour, HANG};
 use crate::control;
 use crate::database::{Outcome, Write};
 use crate::flight::{Flight, Working};
-use crate::intake::{Payload, head};
+use crate::gzip::Gzip;
+use crate::intake::{Payload, head, skim};
+use crate::key_place;
 use crate::ledger::Arrival;
 use crate::playbook::Head;
+use crate::raw::{End, RawAnswer};
 use crate::server::Shared;
 use crate::socket::{AnswerBody, Cut, Line};
 use crate::store::StoreError;
+use crate::takeover::{Script, Takeover};
 
 /// What the handler hands to the connection.
 struct Reply {
@@ -33,13 +37,13 @@ struct Reply {
 }
 
 /// How the connection delivers an answer.
-#[derive(Debug, Clone, Copy)]
 enum Delivery {
     Whole,
     Late(Duration),
     Half,
     Never,
     Hang,
+    Raw(RawAnswer),
 }
 
 /// Serves one request of one connection. An error closes the connection without a further byte.
@@ -56,7 +60,8 @@ pub(crate) async fn serve(
             .map(|body| AnswerBody::whole(body, line, None)));
     }
 
-    let head = head(&parts, &shared.options.key_header);
+    let head = head(&parts, &shared.options, &line);
+    let headless = line.http2 && head.method == "HEAD";
     let arrival = shared.ledger.arrive(&head);
     let flight = Flight::new(&shared.ledger, arrival.number);
     let (mut reply, replied) = oneshot::channel();
@@ -64,6 +69,7 @@ pub(crate) async fn serve(
         shared: Arc::clone(&shared),
         head,
         arrival: arrival.clone(),
+        http2: line.http2,
     };
     tokio::spawn(async move {
         let working = Working::new(&handler.shared.ledger, handler.arrival.number);
@@ -77,8 +83,22 @@ pub(crate) async fn serve(
     });
 
     let Reply { answer, delivery } = replied.await.map_err(|_| Cut)?;
+    let half = matches!(delivery, Delivery::Half);
     match delivery {
         Delivery::Whole | Delivery::Half => {}
+        Delivery::Raw(raw) => {
+            let script = Script::new(&raw, &answer.response());
+            shared
+                .ledger
+                .update(arrival.number, |record| record.status = script.status);
+            line.hand_over(Takeover {
+                ledger: Arc::clone(&shared.ledger),
+                arrival,
+                flight,
+                script,
+            });
+            return Err(Cut);
+        }
         Delivery::Late(delay) => tokio::time::sleep(delay).await,
         Delivery::Never => return Err(Cut),
         Delivery::Hang => {
@@ -92,11 +112,15 @@ pub(crate) async fn serve(
     shared
         .ledger
         .update(arrival.number, |record| record.status = Some(status));
-    Ok(response.map(|body| match delivery {
-        Delivery::Half => AnswerBody::half(body, line, flight),
-        Delivery::Whole | Delivery::Late(_) | Delivery::Never | Delivery::Hang => {
-            AnswerBody::whole(body, line, Some(flight))
+    Ok(response.map(|body| {
+        if half {
+            return AnswerBody::half(body, line, flight);
         }
+        let mut body = AnswerBody::whole(body, line, Some(flight));
+        if headless {
+            body.pass_flight();
+        }
+        body
     }))
 }
 
@@ -105,17 +129,37 @@ struct Handler {
     shared: Arc<Shared>,
     head: Head,
     arrival: Arrival,
+    http2: bool,
 }
 
 impl Handler {
     /// `None` when there is nobody or nothing to answer.
     async fn run(&self, body: Incoming, reply: &mut oneshot::Sender<Reply>) -> Option<Reply> {
+        let behaviour = &self.arrival.behaviour;
+        match behaviour {
+            Behaviour::CutRequest { after_bytes, end } => {
+                skim(body, *after_bytes, |bytes| self.count(bytes)).await;
+                return self.cut(*end);
+            }
+            Behaviour::ErrorEarly { .. } => return self.answer_before(),
+            _ => {}
+        }
         let payload = self.read_body(body).await?;
-        if let Some(answer) = self.arrival.behaviour.answer_before() {
-            return Some(Reply {
-                answer,
-                delivery: Delivery::Whole,
-            });
+        match behaviour {
+            Behaviour::Raw(_) if self.http2 => {
+                let reason = "a raw answer cannot be sent over HTTP/2";
+                return Some(self.refuse(Answer::broken(reason)));
+            }
+            Behaviour::Raw(raw) => {
+                if let Err(reason) = raw.check() {
+                    return Some(self.refuse(Answer::broken(&reason)));
+                }
+            }
+            Behaviour::CloseAfterRead => return None,
+            _ => {}
+        }
+        if let Some(reply) = self.answer_before() {
+            return Some(reply);
         }
         let outcome = if self.head.is_write() {
             let write = match self.plan(payload) {
@@ -148,26 +192,57 @@ impl Handler {
         }
     }
 
+    /// What a script answers without looking at key or effect.
+    fn answer_before(&self) -> Option<Reply> {
+        let behaviour = &self.arrival.behaviour;
+        let answer = behaviour.answer_before()?;
+        let delivery = match behaviour {
+            Behaviour::Raw(raw) => Delivery::Raw(raw.clone()),
+            _ => Delivery::Whole,
+        };
+        Some(Reply { answer, delivery })
+    }
+
+    /// Ends the connection without a word; over HTTP/2, which has many requests on it, the stream.
+    fn cut(&self, end: End) -> Option<Reply> {
+        let raw = RawAnswer {
+            end,
+            ..RawAnswer::default()
+        };
+        (!self.http2).then(|| Reply {
+            answer: Answer::scripted_error(503),
+            delivery: Delivery::Raw(raw),
+        })
+    }
+
     async fn read_body(&self, body: Incoming) -> Option<Payload> {
-        let payload = Payload::read(body).await;
-        self.update(|record| match &payload {
-            Ok(payload) => {
-                record.body_bytes = payload.bytes;
-                record.body_sha256 = Some(payload.hex.clone());
-                record.body_complete = true;
-            }
-            Err(cut) => record.body_bytes = cut.bytes,
+        let place = &self.shared.options.key_place;
+        let mut payload = Payload::read(body, place, |bytes| self.count(bytes))
+            .await
+            .ok()?;
+        if !place.is_in_body() {
+            payload.key.clone_from(&self.head.key);
+        }
+        self.update(|record| {
+            record.key.clone_from(&payload.key);
+            record.body_sha256 = Some(payload.hex.clone());
+            record.body_complete = true;
         });
-        payload.ok()
+        Some(payload)
+    }
+
+    fn count(&self, bytes: u64) {
+        self.update(|record| record.body_bytes = bytes);
     }
 
     /// What a complete write asks the store for, or why it is refused.
     fn plan(&self, payload: Payload) -> Result<Write, Answer> {
         let options = &self.shared.options;
-        let key = self.head.key.clone();
+        let key = payload.key;
         let overwrite = key.is_none() && options.allow_plain_put && self.head.method == "PUT";
         if key.is_none() && options.require_key && !overwrite {
-            return Err(Answer::key_missing(&options.key_header));
+            let place = options.key_place.describe(&options.key_header);
+            return Err(Answer::key_missing(&place));
         }
         let freeze = match &self.arrival.behaviour {
             Behaviour::FreezeError { status } => Some(Answer::scripted_error(*status)),
@@ -231,9 +306,7 @@ impl Handler {
             let value = json!({ "method": self.head.method, "path": self.head.path });
             return Ok(Answer::json(200, &value));
         }
-        let key = form_urlencoded::parse(query.as_bytes())
-            .find(|(name, _)| name == "key")
-            .map(|(_, value)| value.into_owned());
+        let key = key_place::query(query, "key");
         let asked = key.clone();
         let effects = self
             .shared
@@ -301,6 +374,14 @@ impl Handler {
             Behaviour::AnswerLate(delay) => Delivery::Late(*delay),
             Behaviour::AnswerHalf => Delivery::Half,
             Behaviour::Hang { commit: true } => Delivery::Hang,
+            Behaviour::Raw(raw) => Delivery::Raw(raw.clone()),
+            Behaviour::Gzip(gzip) => {
+                answer = gzip.wrap(answer);
+                if matches!(gzip, Gzip::Truncated(_)) {
+                    self.update(|record| record.answer_lost = effect.is_some());
+                }
+                Delivery::Whole
+            }
             Behaviour::ErrorAfter { status } => {
                 answer = Answer::scripted_error(*status);
                 self.update(|record| record.answer_lost = effect.is_some());

@@ -15,6 +15,7 @@ use crate::clock::{Clock, wall_ms};
 use crate::playbook::{Head, Playbook};
 use crate::records::RequestRecord;
 use crate::store::{Store, StoreError};
+use crate::tls::TlsSeen;
 
 /// The shared state of one server.
 #[derive(Debug)]
@@ -43,6 +44,7 @@ struct State {
     all_released: u64,
     /// How many resets there were.
     epoch: u64,
+    tls: TlsSeen,
 }
 
 /// What a handler must know about its request's arrival.
@@ -64,6 +66,7 @@ impl Ledger {
                 released: HashMap::new(),
                 all_released: 0,
                 epoch: 0,
+                tls: TlsSeen::default(),
             }),
             changed: Condvar::new(),
             gates: watch::Sender::new(0),
@@ -91,6 +94,8 @@ impl Ledger {
             body_complete: false,
             principal: head.principal.clone(),
             user_agent: head.user_agent.clone(),
+            connection: head.connection,
+            nth_on_connection: head.nth_on_connection,
             // Taken under the lock: arrival numbers and arrival times have one order.
             arrived_at_ns: self.clock.now_ns(),
             arrived_wall_ms: wall_ms(),
@@ -122,8 +127,8 @@ impl Ledger {
         self.changed.notify_all();
     }
 
-    /// Makes a write that may be an answer's last, and notes the answer's end if it took all the
-    /// bytes it was `offered`.
+    /// Makes a write that may be an answer's last, and lets `note` note its end if it took all
+    /// the bytes it was `offered`.
     ///
     /// The write is made inside the lock. A client can act on an answer before the call that sent
     /// it returns; this way neither its next request nor a look at the records can find this
@@ -133,14 +138,13 @@ impl Ledger {
         number: u64,
         offered: usize,
         write: impl FnOnce() -> Poll<io::Result<usize>>,
+        note: impl FnOnce(&mut RequestRecord, u64),
     ) -> Poll<io::Result<usize>> {
         let mut state = self.lock();
         let begun = self.now_ns();
         let result = write();
         if takes_all(&result, offered) {
-            self.change(&mut state, number, |record| {
-                record.answered_at_ns = Some(begun)
-            });
+            self.change(&mut state, number, |record| note(record, begun));
             drop(state);
             self.changed.notify_all();
         }
@@ -212,6 +216,16 @@ impl Ledger {
         self.open_gates();
     }
 
+    /// Counts what came through TLS.
+    pub(crate) fn tls(&self, count: impl FnOnce(&mut TlsSeen)) {
+        count(&mut self.lock().tls);
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn tls_seen(&self) -> TlsSeen {
+        self.lock().tls
+    }
+
     /// Gives new orders.
     pub(crate) fn playbook(&self, change: impl FnOnce(&mut Playbook)) {
         change(&mut self.lock().playbook);
@@ -228,12 +242,30 @@ impl Ledger {
         timeout: Duration,
         mut found: impl FnMut(&[RequestRecord]) -> Option<T>,
     ) -> Option<T> {
+        self.wait_for_state(timeout, |state| found(&state.records))
+    }
+
+    /// Waits until what came through TLS is as wanted.
+    pub(crate) fn wait_for_tls(
+        &self,
+        timeout: Duration,
+        mut wanted: impl FnMut(TlsSeen) -> bool,
+    ) -> bool {
+        self.wait_for_state(timeout, |state| wanted(state.tls).then_some(()))
+            .is_some()
+    }
+
+    fn wait_for_state<T>(
+        &self,
+        timeout: Duration,
+        mut found: impl FnMut(&State) -> Option<T>,
+    ) -> Option<T> {
         let mut result = None;
         let state = self.lock();
         let _state = self
             .changed
             .wait_timeout_while(state, timeout, |state| {
-                result = found(&state.records);
+                result = found(state);
                 result.is_none()
             })
             .unwrap_or_else(PoisonError::into_inner);

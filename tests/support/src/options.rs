@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::faults::{Faults, FaultsError};
+use crate::key_place::KeyPlace;
+use crate::tls::TlsOptions;
 
 /// How a [`ReferenceServer`](crate::ReferenceServer) behaves from its first request on.
 ///
@@ -37,6 +39,8 @@ pub struct Options {
     /// The header that carries the idempotency key. Default: `Idempotency-Key`. The value is
     /// compared as it stands: `"k"` with quotes and `k` without are two keys.
     pub key_header: String,
+    /// Where the key is. Default: in that header.
+    pub key_place: KeyPlace,
     /// Answer 400 when a write has no key. Default: true. With false such a write makes an effect
     /// each time it arrives.
     pub require_key: bool,
@@ -52,6 +56,8 @@ pub struct Options {
     /// Let `PUT` without a key through as an overwrite, which is harmless to repeat.
     /// Default: false.
     pub allow_plain_put: bool,
+    /// Speak TLS. Default: `None`, plain HTTP/1.1.
+    pub tls: Option<TlsOptions>,
     /// Random faults. Default: none.
     pub faults: Faults,
     /// The seed of the random faults. The same seed gives the same key the same faults.
@@ -65,11 +71,13 @@ impl Default for Options {
             database: None,
             durable: false,
             key_header: "Idempotency-Key".to_owned(),
+            key_place: KeyPlace::Header,
             require_key: true,
             key_lifetime: None,
             replay_marker: Some("Idempotency-Replayed".to_owned()),
             locks: true,
             allow_plain_put: false,
+            tls: None,
             faults: Faults::default(),
             seed: 0,
         }
@@ -101,6 +109,9 @@ pub enum StartError {
     /// A header name in the options is not a header name.
     #[error("`{0}` is not a valid header name")]
     HeaderName(String),
+    /// TLS cannot be spoken with this certificate and key.
+    #[error("cannot speak TLS: {0}")]
+    Tls(String),
     /// The random faults contradict themselves.
     #[error(transparent)]
     Faults(#[from] FaultsError),

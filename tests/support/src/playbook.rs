@@ -14,6 +14,8 @@ pub(crate) struct Head {
     pub(crate) key: Option<String>,
     pub(crate) principal: Option<String>,
     pub(crate) user_agent: Option<String>,
+    pub(crate) connection: u64,
+    pub(crate) nth_on_connection: u64,
 }
 
 impl Head {
@@ -80,6 +82,8 @@ impl Playbook {
     }
 
     /// The behaviour for the request that arrives now.
+    ///
+    /// [`Behaviour::CloseAfterRead`] is passed over by the first request of a connection.
     pub(crate) fn choose(&mut self, head: &Head) -> Behaviour {
         let who = head
             .key
@@ -90,8 +94,12 @@ impl Playbook {
         *arrivals += 1;
         let meant = |matcher: &Matcher| matcher.matches(head.key.as_deref(), &head.path);
 
+        let possible = |behaviour: &Behaviour| {
+            *behaviour != Behaviour::CloseAfterRead || head.nth_on_connection > 1
+        };
+
         let scripted = self.scripts.iter_mut().find_map(|script| {
-            if meant(&script.matcher) {
+            if meant(&script.matcher) && script.behaviours.front().is_some_and(possible) {
                 script.behaviours.pop_front()
             } else {
                 None
@@ -105,7 +113,7 @@ impl Playbook {
             .standing
             .iter()
             .rev()
-            .find(|(matcher, _)| meant(matcher))
+            .find(|(matcher, behaviour)| meant(matcher) && possible(behaviour))
         {
             return behaviour.clone();
         }

@@ -32,6 +32,12 @@ pub struct RequestRecord {
     pub principal: Option<String>,
     /// The `User-Agent` header.
     pub user_agent: Option<String>,
+    /// The number of the connection it came on, from 1 in the order of their acceptance.
+    #[serde(default)]
+    pub connection: u64,
+    /// Which request of that connection it is, from 1: above it, the connection was reused.
+    #[serde(default)]
+    pub nth_on_connection: u64,
     /// When the head arrived.
     pub arrived_at_ns: u64,
     /// When the head arrived, in milliseconds since 1970.
@@ -46,7 +52,7 @@ pub struct RequestRecord {
     pub handler_done_at_ns: Option<u64>,
     /// The status of the answer, as soon as it is sent. `None` when not one byte was sent.
     pub status: Option<u16>,
-    /// The behaviour that was applied, without the body of a `Respond`; `Normal` for a refusal of
+    /// The behaviour that was applied, without the body of a `Respond` or the pieces of a `Raw`; `Normal` for a refusal of
     /// the server itself.
     pub behaviour: Behaviour,
     /// The effect that this request made, or whose stored answer it got.

@@ -20,6 +20,7 @@ use crate::playbook::Playbook;
 use crate::records::{EffectRecord, RequestRecord};
 use crate::store::Store;
 use crate::summary::Summary;
+use crate::tls::{TlsOptions, TlsSeen};
 
 /// How long a stopping server waits for work that cannot be interrupted.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
@@ -31,6 +32,7 @@ pub(crate) struct Shared {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) store: Store,
     pub(crate) door: tokio_mpsc::UnboundedSender<Command>,
+    pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
 }
 
 /// The database has failed, so there is no verdict. The server's test is worthless; let it fail.
@@ -78,6 +80,12 @@ impl ReferenceServer {
     /// See [`StartError`]; nothing is left running then.
     pub fn start(options: Options) -> Result<Self, StartError> {
         options.faults.check()?;
+        let tls = options
+            .tls
+            .as_ref()
+            .map(TlsOptions::config)
+            .transpose()
+            .map_err(|error| StartError::Tls(error.to_string()))?;
         for name in [Some(&options.key_header), options.replay_marker.as_ref()]
             .into_iter()
             .flatten()
@@ -115,6 +123,7 @@ impl ReferenceServer {
             ledger,
             store,
             door,
+            tls,
         });
         let serving = door::serve(listener, address, commands, Arc::clone(&shared));
         let network = thread::Builder::new()
@@ -139,10 +148,27 @@ impl ReferenceServer {
         self.address
     }
 
-    /// The base URL, like `http://127.0.0.1:43121`, without a slash at the end.
+    /// The base URL, like `http://127.0.0.1:43121`, without a slash at the end. With TLS it is
+    /// like `https://localhost:43121`.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        match self.shared.tls {
+            Some(_) => format!("https://localhost:{}", self.address.port()),
+            None => format!("http://{}", self.address),
+        }
+    }
+
+    /// What came through TLS since the start; all 0 without [`Options::tls`].
+    #[must_use]
+    pub fn tls_seen(&self) -> TlsSeen {
+        self.shared.ledger.tls_seen()
+    }
+
+    /// Waits until what came through TLS is as wanted. False when `timeout` passed first.
+    ///
+    /// The predicate runs inside the server's lock: it must be quick and must not call the server.
+    pub fn wait_for_tls(&self, predicate: impl FnMut(TlsSeen) -> bool, timeout: Duration) -> bool {
+        self.shared.ledger.wait_for_tls(timeout, predicate)
     }
 
     /// Gives the next matching requests these behaviours, one each, in order; later ones are

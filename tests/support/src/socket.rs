@@ -7,6 +7,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 
@@ -14,9 +15,10 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 
 use crate::flight::Flight;
+use crate::takeover::Takeover;
+use crate::transport::Transport;
 
 /// The connection ends here, on purpose or because there is nobody to answer.
 #[derive(Debug, thiserror::Error)]
@@ -24,8 +26,15 @@ use crate::flight::Flight;
 pub(crate) struct Cut;
 
 /// What a socket and the bodies that go through it tell each other.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Line {
+    /// The number of the connection.
+    pub(crate) connection: u64,
+    /// Whether many answers share the socket. Then nobody can say when one of them is out: it
+    /// counts as answered once hyper has all of it.
+    pub(crate) http2: bool,
+    /// How many requests came on it.
+    requests: AtomicU64,
     state: Mutex<LineState>,
 }
 
@@ -36,9 +45,33 @@ struct LineState {
     /// The body that waits for a flush, and whether it came.
     flush: Option<Waker>,
     flushed: bool,
+    /// What is to be done with the connection when hyper has stopped.
+    takeover: Option<Takeover>,
 }
 
 impl Line {
+    pub(crate) fn new(connection: u64, http2: bool) -> Self {
+        Self {
+            connection,
+            http2,
+            requests: AtomicU64::new(0),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Counts one more request and gives its number.
+    pub(crate) fn next_request(&self) -> u64 {
+        self.requests.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(crate) fn hand_over(&self, takeover: Takeover) {
+        self.lock().takeover = Some(takeover);
+    }
+
+    pub(crate) fn take_takeover(&self) -> Option<Takeover> {
+        self.lock().takeover.take()
+    }
+
     fn lock(&self) -> MutexGuard<'_, LineState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -55,7 +88,7 @@ impl Line {
     /// Ready once everything that hyper had buffered before the first call is written.
     fn poll_flushed(&self, context: &Context<'_>) -> Poll<()> {
         let mut state = self.lock();
-        if state.flushed {
+        if state.flushed || self.http2 {
             return Poll::Ready(());
         }
         state.flush = Some(context.waker().clone());
@@ -63,26 +96,30 @@ impl Line {
     }
 }
 
-/// A TCP stream that reports writes and flushes to its [`Line`].
+/// A stream that reports writes and flushes to its [`Line`].
 #[derive(Debug)]
 pub(crate) struct WatchedSocket {
-    inner: TokioIo<TcpStream>,
+    inner: TokioIo<Transport>,
     line: Arc<Line>,
 }
 
 impl WatchedSocket {
-    pub(crate) fn new(stream: TcpStream, line: Arc<Line>) -> Self {
+    pub(crate) fn new(stream: Transport, line: Arc<Line>) -> Self {
         Self {
             inner: TokioIo::new(stream),
             line,
         }
     }
 
+    pub(crate) fn into_inner(self) -> Transport {
+        self.inner.into_inner()
+    }
+
     /// Writes; `offered` is everything that hyper has to write.
     fn watched(
         &mut self,
         offered: usize,
-        write: impl FnOnce(Pin<&mut TokioIo<TcpStream>>) -> Poll<io::Result<usize>>,
+        write: impl FnOnce(Pin<&mut TokioIo<Transport>>) -> Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
         let inner = Pin::new(&mut self.inner);
         let leaving = self.line.lock().leaving.take();
@@ -153,13 +190,18 @@ pub(crate) struct AnswerBody {
 impl AnswerBody {
     /// The whole body.
     pub(crate) fn whole(body: Bytes, line: Arc<Line>, flight: Option<Flight>) -> Self {
-        Self {
+        let mut whole = Self {
             declared: body.len() as u64,
             rest: body,
             cut: false,
             line,
             flight,
+        };
+        if whole.line.http2 && whole.rest.is_empty() {
+            // There will be no frame at which to say it.
+            whole.pass_flight();
         }
+        whole
     }
 
     /// Declares the whole length, sends half and cuts the connection.
@@ -175,9 +217,14 @@ impl AnswerBody {
         }
     }
 
-    fn pass_flight(&mut self) {
+    /// The rest of the answer is hyper's.
+    pub(crate) fn pass_flight(&mut self) {
         if let Some(flight) = self.flight.take() {
-            self.line.lock().leaving = Some(flight);
+            if self.line.http2 {
+                flight.answered();
+            } else {
+                self.line.lock().leaving = Some(flight);
+            }
         }
     }
 }
@@ -220,8 +267,10 @@ impl Body for AnswerBody {
 impl Drop for AnswerBody {
     /// hyper drops a body unread when the answer has none to send (HEAD, 204, length 0). If it
     /// drops it because the connection broke, no flush will follow, and the flight is lost with
-    /// the line.
+    /// the line. Over HTTP/2 such answers have passed their flight already: it is lost here.
     fn drop(&mut self) {
-        self.pass_flight();
+        if !self.line.http2 {
+            self.pass_flight();
+        }
     }
 }

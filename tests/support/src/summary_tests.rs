@@ -14,6 +14,8 @@ fn flight(key: &str, path: &str, arrived_at_ns: u64, ended_at_ns: Option<u64>) -
         body_complete: true,
         principal: None,
         user_agent: None,
+        connection: 1,
+        nth_on_connection: 1,
         arrived_at_ns,
         arrived_wall_ms: 0,
         answered_at_ns: ended_at_ns,

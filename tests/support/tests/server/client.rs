@@ -77,6 +77,13 @@ impl Client {
         })
     }
 
+    /// Reads everything up to the end of the connection, and says how it ended: `None` for a FIN.
+    pub fn drain(&mut self) -> (Vec<u8>, Option<ErrorKind>) {
+        let mut bytes = Vec::new();
+        let end = self.stream.read_to_end(&mut bytes).err();
+        (bytes, end.map(|error| error.kind()))
+    }
+
     /// Sends and receives.
     pub fn call(
         &mut self,

@@ -8,12 +8,16 @@
 
 mod behaviours;
 mod client;
+mod connections;
 mod control;
 mod faults;
 mod flights;
+mod gzip;
 mod holds;
 mod keys;
 mod lifecycle;
+mod raw;
+mod tls;
 
 use submit_once_reference_server::{Options, ReferenceServer};
 
