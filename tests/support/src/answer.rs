@@ -77,6 +77,19 @@ impl Answer {
         )
     }
 
+    pub(crate) fn unauthorized() -> Self {
+        let mut answer = Self::problem(
+            401,
+            "credential_refused",
+            "The credential is not accepted",
+            "Authorization is missing, or its value is not, or no longer, accepted.",
+        );
+        answer
+            .headers
+            .push(("WWW-Authenticate".to_owned(), "Bearer".to_owned()));
+        answer
+    }
+
     pub(crate) fn in_progress() -> Self {
         Self::problem(
             409,

@@ -19,6 +19,9 @@ Its address is the first line of its output.
   --database FILE         keep keys, effects and requests here (a temporary file)
   --durable               sync each commit to the disk
   --key-header NAME       the header of the key (Idempotency-Key)
+  --key-place JSON        where else the key is, like '{\"query\": \"key\"}' (\"header\")
+  --accept-token VALUE    let in this Authorization, and answer 401 to others; repeatable
+  --key-scope-token       look keys up per Authorization
   --key-lifetime SECONDS  forget keys after this time (never)
   --optional-key          accept writes without a key, each with an effect
   --allow-plain-put       accept PUT without a key as an overwrite
@@ -96,6 +99,16 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Opt
             "--database" => options.database = Some(PathBuf::from(value()?)),
             "--durable" => options.durable = true,
             "--key-header" => options.key_header = parsed(&name, value()?, "a header name")?,
+            "--key-place" => {
+                let value = value()?;
+                options.key_place = serde_json::from_str(&value.to_string_lossy())
+                    .map_err(|error| UsageError(format!("--key-place wants JSON: {error}")))?;
+            }
+            "--accept-token" => {
+                let token = parsed(&name, value()?, "a value of Authorization")?;
+                options.principals.get_or_insert_default().push(token);
+            }
+            "--key-scope-token" => options.key_scope_token = true,
             "--key-lifetime" => {
                 let seconds = parsed(&name, value()?, "a number of seconds")?;
                 options.key_lifetime = Some(Duration::from_secs(seconds));

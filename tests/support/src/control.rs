@@ -42,6 +42,14 @@ struct ScriptOrder {
     always: Option<Behaviour>,
 }
 
+/// The body of `POST accept-tokens`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TokensOrder {
+    /// `null` lets everybody in.
+    tokens: Option<Vec<String>>,
+}
+
 /// The body of `POST offline`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -153,6 +161,7 @@ async fn read(shared: &Arc<Shared>, command: &str) -> Result<Answer, Refusal> {
             });
             Ok(Answer::json(200, &flying))
         }
+        "tls" => Ok(Answer::json(200, &ledger.tls_seen())),
         "effects" => {
             let effects = shared.store.run(|database| database.effects()).await?;
             Ok(Answer::json(200, &effects))
@@ -172,6 +181,10 @@ async fn order(shared: &Arc<Shared>, command: &str, body: &[u8]) -> Result<Answe
                 .check()
                 .map_err(|error| Refusal::Order(error.to_string()))?;
             ledger.playbook(|playbook| playbook.set_faults(faults));
+        }
+        "accept-tokens" => {
+            let order: TokensOrder = parse(body)?;
+            ledger.accept(order.tokens);
         }
         "release" => ledger.release_all(),
         "forget-keys" => {

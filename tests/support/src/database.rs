@@ -20,6 +20,8 @@ pub(crate) struct Write {
     /// The reset count at the arrival; a write from before a reset has no effect after it.
     pub(crate) epoch: u64,
     pub(crate) key: Option<String>,
+    /// The principal within which the key is looked up, if keys are not one space for all.
+    pub(crate) scope: Option<String>,
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) fingerprint: [u8; 32],
@@ -30,6 +32,18 @@ pub(crate) struct Write {
     pub(crate) freeze: Option<Answer>,
     /// Trust an earlier look-up, as a server without locks does.
     pub(crate) unchecked: bool,
+}
+
+impl Write {
+    /// The name under which the key is stored and locked.
+    pub(crate) fn stored_key(&self) -> Option<String> {
+        let key = self.key.as_ref()?;
+        Some(match &self.scope {
+            // A space is in no principal, so no two pairs have one name.
+            Some(scope) => format!("{scope} {key}"),
+            None => key.clone(),
+        })
+    }
 }
 
 /// What became of a [`Write`].
@@ -117,8 +131,8 @@ impl Database {
                 )
             }
         };
-        if let Some(key) = &write.key {
-            insert_key(&transaction, key, write, effect, &answer)?;
+        if let Some(key) = write.stored_key() {
+            insert_key(&transaction, &key, write, effect, &answer)?;
         }
         transaction.commit()?;
         Ok(Outcome::Fresh { effect, answer })
@@ -227,7 +241,7 @@ fn known(
     write: &Write,
     lifetime: Option<Duration>,
 ) -> Result<Option<Outcome>, rusqlite::Error> {
-    let Some(key) = &write.key else {
+    let Some(key) = write.stored_key() else {
         return Ok(None);
     };
     if let Some(lifetime) = lifetime {
@@ -240,7 +254,7 @@ fn known(
         .prepare_cached(
             "SELECT fingerprint, effect, status, content_type, body FROM keys WHERE key = ?1",
         )?
-        .query_row([key], |row| {
+        .query_row([&key], |row| {
             let fingerprint: [u8; 32] = row.get(0)?;
             let answer = Answer {
                 status: row.get(2)?,

@@ -116,11 +116,8 @@ pub(crate) async fn serve(
         if half {
             return AnswerBody::half(body, line, flight);
         }
-        let mut body = AnswerBody::whole(body, line, Some(flight));
-        if headless {
-            body.pass_flight();
-        }
-        body
+        let body = AnswerBody::whole(body, line, Some(flight));
+        if headless { body.without_data() } else { body }
     }))
 }
 
@@ -145,6 +142,9 @@ impl Handler {
             _ => {}
         }
         let payload = self.read_body(body).await?;
+        if self.arrival.stranger {
+            return Some(self.refuse(Answer::unauthorized()));
+        }
         match behaviour {
             Behaviour::Raw(_) if self.http2 => {
                 let reason = "a raw answer cannot be sent over HTTP/2";
@@ -166,8 +166,8 @@ impl Handler {
                 Ok(write) => write,
                 Err(answer) => return Some(self.refuse(answer)),
             };
-            let _lock = match &write.key {
-                Some(key) if self.shared.options.locks => match self.shared.ledger.lock_key(key) {
+            let _lock = match write.stored_key() {
+                Some(key) if self.shared.options.locks => match self.shared.ledger.lock_key(&key) {
                     Some(lock) => Some(lock),
                     None => return Some(self.refuse(Answer::in_progress())),
                 },
@@ -259,6 +259,11 @@ impl Handler {
         Ok(Write {
             epoch: self.arrival.epoch,
             key,
+            scope: self
+                .head
+                .principal
+                .clone()
+                .filter(|_| options.key_scope_token),
             method: self.head.method.clone(),
             path: self.head.path.clone(),
             fingerprint,

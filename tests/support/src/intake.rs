@@ -2,7 +2,7 @@
 
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
+use hyper::header::{AUTHORIZATION, HeaderMap, USER_AGENT};
 use hyper::http::request::Parts;
 use sha2::{Digest, Sha256};
 
@@ -79,7 +79,10 @@ pub(crate) fn head(parts: &Parts, options: &Options, line: &Line) -> Head {
         method: parts.method.as_str().to_owned(),
         path: path.to_owned(),
         key: options.key_place.in_head(parts, &options.key_header),
-        principal: parts.headers.get(AUTHORIZATION).map(principal),
+        principal: parts
+            .headers
+            .get(AUTHORIZATION)
+            .map(|credential| principal(credential.as_bytes())),
         user_agent: text(&parts.headers, USER_AGENT.as_str()),
         connection: line.connection,
         nth_on_connection: line.next_request(),
@@ -93,8 +96,8 @@ pub(crate) fn text(headers: &HeaderMap, name: &str) -> Option<String> {
 }
 
 /// A name for whoever has this credential, from which the credential cannot be read.
-fn principal(credential: &HeaderValue) -> String {
-    let mut name = hex(&Sha256::digest(credential.as_bytes()));
+pub(crate) fn principal(credential: &[u8]) -> String {
+    let mut name = hex(&Sha256::digest(credential));
     name.truncate(16);
     name
 }

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use crate::behaviour::Behaviour;
 use crate::clock::{Clock, wall_ms};
+use crate::intake::principal;
 use crate::playbook::{Head, Playbook};
 use crate::records::RequestRecord;
 use crate::store::{Store, StoreError};
@@ -44,6 +45,8 @@ struct State {
     all_released: u64,
     /// How many resets there were.
     epoch: u64,
+    /// The principals that are let in; `None` lets everybody in.
+    accepted: Option<HashSet<String>>,
     tls: TlsSeen,
 }
 
@@ -53,6 +56,8 @@ pub(crate) struct Arrival {
     pub(crate) number: u64,
     pub(crate) epoch: u64,
     pub(crate) behaviour: Behaviour,
+    /// Whether its credential is not, or no longer, accepted.
+    pub(crate) stranger: bool,
 }
 
 impl Ledger {
@@ -66,6 +71,7 @@ impl Ledger {
                 released: HashMap::new(),
                 all_released: 0,
                 epoch: 0,
+                accepted: None,
                 tls: TlsSeen::default(),
             }),
             changed: Condvar::new(),
@@ -82,7 +88,16 @@ impl Ledger {
     /// Records a new request and decides its behaviour.
     pub(crate) fn arrive(&self, head: &Head) -> Arrival {
         let mut state = self.lock();
-        let behaviour = state.playbook.choose(head);
+        let stranger = state.accepted.as_ref().is_some_and(|accepted| {
+            let known = |principal: &String| accepted.contains(principal);
+            !head.principal.as_ref().is_some_and(known)
+        });
+        // A stranger leaves the scripts to those who come with the right credential.
+        let behaviour = if stranger {
+            Behaviour::Normal
+        } else {
+            state.playbook.choose(head)
+        };
         let number = state.next_number();
         state.records.push(RequestRecord {
             number,
@@ -116,6 +131,7 @@ impl Ledger {
             number,
             epoch,
             behaviour,
+            stranger,
         }
     }
 
@@ -224,6 +240,15 @@ impl Ledger {
 
     pub(crate) fn tls_seen(&self) -> TlsSeen {
         self.lock().tls
+    }
+
+    /// Lets in these values of `Authorization` from now on, or everybody.
+    pub(crate) fn accept(&self, tokens: Option<Vec<String>>) {
+        let accepted = tokens.map(|tokens| {
+            let names = tokens.iter().map(|token| principal(token.as_bytes()));
+            names.collect()
+        });
+        self.lock().accepted = accepted;
     }
 
     /// Gives new orders.

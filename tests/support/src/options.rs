@@ -56,6 +56,13 @@ pub struct Options {
     /// Let `PUT` without a key through as an overwrite, which is harmless to repeat.
     /// Default: false.
     pub allow_plain_put: bool,
+    /// The values of `Authorization` (`Bearer a`) that are let in; a request with another or none
+    /// gets 401. Default: `None`, everybody. Later
+    /// [`ReferenceServer::accept_tokens`](crate::ReferenceServer::accept_tokens) changes it.
+    pub principals: Option<Vec<String>>,
+    /// Look keys up per value of `Authorization`. Default: false. With true a key that comes with
+    /// a refreshed token is a new one, and runs again.
+    pub key_scope_token: bool,
     /// Speak TLS. Default: `None`, plain HTTP/1.1.
     pub tls: Option<TlsOptions>,
     /// Random faults. Default: none.
@@ -77,6 +84,8 @@ impl Default for Options {
             replay_marker: Some("Idempotency-Replayed".to_owned()),
             locks: true,
             allow_plain_put: false,
+            principals: None,
+            key_scope_token: false,
             tls: None,
             faults: Faults::default(),
             seed: 0,

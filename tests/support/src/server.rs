@@ -118,6 +118,7 @@ impl ReferenceServer {
         let playbook = Playbook::new(options.seed, options.faults.clone());
         let (door, commands) = tokio_mpsc::unbounded_channel();
         let ledger = Arc::new(Ledger::new(playbook, store.clone()));
+        ledger.accept(options.principals.clone());
         let shared = Arc::new(Shared {
             options,
             ledger,
@@ -204,6 +205,19 @@ impl ReferenceServer {
             .ledger
             .playbook(|playbook| playbook.set_faults(faults));
         Ok(())
+    }
+
+    /// Lets in only these values of `Authorization` (`Bearer a`) from now on. A request with
+    /// another or none gets 401 before anything else: it draws no behaviour, and its key is not
+    /// looked at. A reset does not change it.
+    pub fn accept_tokens<T: Into<String>>(&self, tokens: impl IntoIterator<Item = T>) {
+        let tokens = tokens.into_iter().map(Into::into).collect();
+        self.shared.ledger.accept(Some(tokens));
+    }
+
+    /// Lets everybody in again.
+    pub fn accept_anyone(&self) {
+        self.shared.ledger.accept(None);
     }
 
     /// Lets every request that has arrived so far pass the hold `name`, whether it stands there

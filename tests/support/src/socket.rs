@@ -217,8 +217,15 @@ impl AnswerBody {
         }
     }
 
+    /// Its length without its bytes, the answer to a HEAD. hyper does this itself over HTTP/1.1.
+    pub(crate) fn without_data(mut self) -> Self {
+        self.rest.clear();
+        self.pass_flight();
+        self
+    }
+
     /// The rest of the answer is hyper's.
-    pub(crate) fn pass_flight(&mut self) {
+    fn pass_flight(&mut self) {
         if let Some(flight) = self.flight.take() {
             if self.line.http2 {
                 flight.answered();

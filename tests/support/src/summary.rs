@@ -36,6 +36,9 @@ pub struct Summary {
     pub bodies_cut: u64,
     /// Answers 400: no key where one is needed, unless scripted.
     pub errors_400: u64,
+    /// Answers 401: the credential was not accepted, unless scripted.
+    #[serde(default)]
+    pub errors_401: u64,
     /// Answers 409: the key was in use, unless scripted.
     pub errors_409: u64,
     /// Answers 422: the key was used for something else, unless scripted.
@@ -72,6 +75,7 @@ impl Summary {
                 !record.body_complete && record.handler_done_at_ns.is_some()
             }),
             errors_400: status(400),
+            errors_401: status(401),
             errors_409: status(409),
             errors_422: status(422),
             errors_500: status(500),

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use submit_once_reference_server::{ReferenceServer, cli};
+use submit_once_reference_server::{KeyPlace, ReferenceServer, cli};
 
 use crate::client::PATIENCE;
 use crate::{client, post, server};
@@ -161,6 +161,7 @@ fn arguments_become_options() {
     let parse = |text: &str| cli::parse(text.split_whitespace().map(OsString::from));
     let options = parse(
         "--listen 127.0.0.1:8080 --database d --seed 7 --faults {\"half\":0.5} \
+         --key-place {\"query\":\"key\"} --accept-token a --accept-token b --key-scope-token \
          --key-lifetime 60 --no-lock --optional-key --allow-plain-put --durable",
     );
     let options = options.unwrap().unwrap();
@@ -168,6 +169,9 @@ fn arguments_become_options() {
     assert_eq!(options.database.as_deref(), Some(std::path::Path::new("d")));
     assert_eq!((options.seed, options.faults.half), (7, 0.5));
     assert_eq!(options.key_lifetime, Some(Duration::from_secs(60)));
+    assert_eq!(options.key_place, KeyPlace::Query("key".into()));
+    assert_eq!(options.principals, Some(vec!["a".into(), "b".into()]));
+    assert!(options.key_scope_token);
     assert!(!options.locks && !options.require_key && options.allow_plain_put && options.durable);
 
     assert!(parse("--help").unwrap().is_none());
@@ -175,6 +179,7 @@ fn arguments_become_options() {
         ("--listen", "--listen needs a value"),
         ("--listen here", "not `here`"),
         ("--port 80", "unknown argument `--port`"),
+        ("--key-place here", "--key-place wants JSON"),
         ("--faults {", "--faults wants JSON"),
         ("--faults {\"half\":2}", "`half`"),
     ] {

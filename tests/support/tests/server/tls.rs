@@ -24,7 +24,7 @@ fn with(identity: Identity) -> ReferenceServer {
     .unwrap()
 }
 
-fn trusting(ca: &TestCa) -> ClientConfig {
+pub fn trusting(ca: &TestCa) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(ca.der().to_vec())).unwrap();
     ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
