@@ -15,8 +15,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use crate::handler;
 use crate::server::Shared;
+use crate::service;
 use crate::socket::{Line, WatchedSocket};
 use crate::transport::Transport;
 
@@ -100,7 +100,7 @@ async fn connection(stream: TcpStream, number: u64, shared: Arc<Shared>) {
     let socket = WatchedSocket::new(transport, Arc::clone(&line));
     let at_line = Arc::clone(&line);
     let service = service_fn(move |request| {
-        Box::pin(handler::serve(
+        Box::pin(service::serve(
             Arc::clone(&shared),
             Arc::clone(&at_line),
             request,

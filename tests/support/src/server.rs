@@ -1,4 +1,4 @@
-//! Starting, stopping, and everything a test asks the server from Rust.
+//! Starting, stopping, and everything a test tells the server from Rust.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
@@ -14,13 +14,12 @@ use tokio::sync::mpsc as tokio_mpsc;
 use crate::behaviour::{Behaviour, Matcher};
 use crate::door::{self, Command};
 use crate::faults::{Faults, FaultsError};
+use crate::judge::JudgeError;
 use crate::ledger::Ledger;
 use crate::options::{Options, StartError};
 use crate::playbook::Playbook;
-use crate::records::{EffectRecord, RequestRecord};
 use crate::store::Store;
-use crate::summary::Summary;
-use crate::tls::{TlsOptions, TlsSeen};
+use crate::tls::TlsOptions;
 
 /// How long a stopping server waits for work that cannot be interrupted.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
@@ -34,11 +33,6 @@ pub(crate) struct Shared {
     pub(crate) door: tokio_mpsc::UnboundedSender<Command>,
     pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
 }
-
-/// The database has failed, so there is no verdict. The server's test is worthless; let it fail.
-#[derive(Debug, thiserror::Error)]
-#[error("the reference server's database failed: {0}")]
-pub struct JudgeError(String);
 
 /// A running server. Dropping it stops it: the port is closed, handlers end, and the database file
 /// may be removed.
@@ -65,7 +59,7 @@ pub struct JudgeError(String);
 #[derive(Debug)]
 pub struct ReferenceServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     network: Option<JoinHandle<()>>,
     database: Option<JoinHandle<()>>,
     /// Removed with the server, after its threads.
@@ -157,19 +151,6 @@ impl ReferenceServer {
             Some(_) => format!("https://localhost:{}", self.address.port()),
             None => format!("http://{}", self.address),
         }
-    }
-
-    /// What came through TLS since the start; all 0 without [`Options::tls`].
-    #[must_use]
-    pub fn tls_seen(&self) -> TlsSeen {
-        self.shared.ledger.tls_seen()
-    }
-
-    /// Waits until what came through TLS is as wanted. False when `timeout` passed first.
-    ///
-    /// The predicate runs inside the server's lock: it must be quick and must not call the server.
-    pub fn wait_for_tls(&self, predicate: impl FnMut(TlsSeen) -> bool, timeout: Duration) -> bool {
-        self.shared.ledger.wait_for_tls(timeout, predicate)
     }
 
     /// Gives the next matching requests these behaviours, one each, in order; later ones are
@@ -278,107 +259,6 @@ impl ReferenceServer {
         wait.recv().map_err(|_| stopped())?
     }
 
-    /// Waits until `predicate` holds for the records, looking again at each arrival, answer, loss,
-    /// hold and end of a handler. False when `timeout` passed first.
-    ///
-    /// The predicate runs inside the server's lock: it must be quick and must not call the server.
-    pub fn wait_for(
-        &self,
-        mut predicate: impl FnMut(&[RequestRecord]) -> bool,
-        timeout: Duration,
-    ) -> bool {
-        self.shared
-            .ledger
-            .wait_for(timeout, |records| predicate(records).then_some(()))
-            .is_some()
-    }
-
-    /// Waits for the first matching request to arrive, or takes the one that already did.
-    pub fn wait_for_request(&self, matcher: Matcher, timeout: Duration) -> Option<RequestRecord> {
-        self.find(timeout, |record| {
-            matcher.matches(record.key.as_deref(), &record.path)
-        })
-    }
-
-    /// Waits until a request stands at the hold `name`.
-    pub fn wait_until_held(&self, name: &str, timeout: Duration) -> Option<RequestRecord> {
-        self.find(timeout, |record| record.held_at.as_deref() == Some(name))
-    }
-
-    /// Waits until no request is in flight. False when `timeout` passed first.
-    pub fn wait_until_quiet(&self, timeout: Duration) -> bool {
-        self.wait_for(
-            |records| !records.iter().any(RequestRecord::in_flight),
-            timeout,
-        )
-    }
-
-    /// The requests that have arrived and whose flight is not over.
-    #[must_use]
-    pub fn in_flight(&self) -> Vec<RequestRecord> {
-        self.shared.ledger.read(|records| {
-            records
-                .iter()
-                .filter(|record| record.in_flight())
-                .cloned()
-                .collect()
-        })
-    }
-
-    /// All requests since the start or the last reset, in order of arrival.
-    #[must_use]
-    pub fn records(&self) -> Vec<RequestRecord> {
-        self.shared.ledger.read(<[RequestRecord]>::to_vec)
-    }
-
-    /// All effects in the database, in order.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
-    pub fn effects(&self) -> Result<Vec<EffectRecord>, JudgeError> {
-        let store = &self.shared.store;
-        store
-            .run_blocking(|database| database.effects())
-            .map_err(JudgeError::new)
-    }
-
-    /// How many effects `key` has.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
-    pub fn effects_of(&self, key: &str) -> Result<u64, JudgeError> {
-        let key = key.to_owned();
-        let store = &self.shared.store;
-        store
-            .run_blocking(move |database| database.count_effects(Some(&key)))
-            .map_err(JudgeError::new)
-    }
-
-    /// The verdict so far.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
-    pub fn summary(&self) -> Result<Summary, JudgeError> {
-        let effects = self.effects()?;
-        Ok(self
-            .shared
-            .ledger
-            .read(|records| Summary::of(records, &effects)))
-    }
-
-    fn find(
-        &self,
-        timeout: Duration,
-        wanted: impl Fn(&RequestRecord) -> bool,
-    ) -> Option<RequestRecord> {
-        self.shared.ledger.wait_for(timeout, |records| {
-            records.iter().find(|record| wanted(record)).cloned()
-        })
-    }
-
     /// Waits until the server stops, which a running one does only with its process.
     pub(crate) fn wait(mut self) {
         if let Some(network) = self.network.take() {
@@ -398,12 +278,6 @@ impl Drop for ReferenceServer {
         if let Some(database) = self.database.take() {
             let _ = database.join();
         }
-    }
-}
-
-impl JudgeError {
-    fn new(error: crate::store::StoreError) -> Self {
-        Self(error.to_string())
     }
 }
 

@@ -251,7 +251,15 @@ fn a_client_can_be_left_hanging_in_the_middle_of_an_answer() {
 #[test]
 fn a_client_content_with_a_part_finds_its_flight_over() {
     let server = server();
-    server.always(Matcher::Any, Behaviour::content_length_too_short(7));
+    let too_much = vec![
+        Piece::StatusLine,
+        Piece::Headers,
+        Piece::ContentLength(0),
+        Piece::EndOfHead,
+        Piece::Body,
+        Piece::text("more than was promised"),
+    ];
+    server.always(Matcher::Any, Behaviour::raw(too_much));
     for _ in 0..200 {
         let answer = post(&server, "/orders", "k", "{}").unwrap();
         assert!(answer.complete);
