@@ -51,7 +51,7 @@ fn the_lists_of_the_space_are_whole() {
     assert_eq!(REASONS.map(place_of_reason), [0, 1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(visible_states().len(), 7 + 8 + 8);
     // Pending, in flight, held, succeeded, rejected, cancelled and expired, superseded, abandoned.
-    assert_eq!(states().len(), 4 + 16 + (3 * 3 + 5 * 4) + 8 + 8 + 2 + 4 + 4);
+    assert_eq!(states().len(), 8 + 16 + (3 * 3 + 5 * 4) + 8 + 8 + 2 + 4 + 4);
 }
 
 /// P7.
@@ -111,7 +111,13 @@ fn what_is_in_doubt_is_superseded_only_by_a_newer_one_that_succeeded() {
 fn an_applied_attempt_leads_to_nothing_but_success() {
     for (state, event, transition) in changes() {
         let applied_now = transition.next.doubt.applied && !state.visible.is_final();
-        if applied_now && transition.next.visible != SubmissionState::InFlight {
+        let asks_for_result = transition.next.visible == SubmissionState::Pending
+            && match event {
+                Event::AttemptEnded(ending) => ending.then == Then::FetchResult,
+                Event::LateProof(evidence) => state.doubt.applied && evidence != Evidence::Applied,
+                _ => false,
+            };
+        if applied_now && transition.next.visible != SubmissionState::InFlight && !asks_for_result {
             assert_eq!(
                 transition.next.visible,
                 SubmissionState::Succeeded,
@@ -187,6 +193,7 @@ fn only_a_decision_to_retry_starts_anew() {
 fn proven_nothing() -> impl Strategy<Value = Event> {
     let then = prop_oneof![
         Just(Then::Retry),
+        Just(Then::FetchResult),
         prop::sample::select(REASONS.to_vec()).prop_map(Then::Refuse),
         prop::sample::select(vec![
             Then::Hold(HoldReason::OutcomeUnknown),

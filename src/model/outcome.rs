@@ -88,6 +88,22 @@ pub enum WaitingFor {
         /// The earliest time of the next attempt.
         at: SystemTime,
     },
+    /// For a network. It is tried at this time in any case, and sooner after `network_available`.
+    Network {
+        /// The time.
+        at: SystemTime,
+    },
+    /// For a network that costs nothing by the byte.
+    Unmetered,
+    /// For the host, which has asked everybody to wait.
+    Gate {
+        /// When the wait ends.
+        until: SystemTime,
+    },
+    /// For credentials of its account: see `supply_credentials`.
+    Credentials,
+    /// For its account to sign in.
+    SignedOut,
 }
 
 /// How a submission ended.

@@ -7,7 +7,7 @@ use url::Url;
 
 use super::fingerprint::{Fingerprint, Identity, PartHash, digest};
 use super::id::SubmissionId;
-use super::submission::{Body, Effect, Header, Submission};
+use super::submission::{Body, Effect, Header, Submission, is_token};
 use crate::clock::WallMs;
 use crate::error::{Feature, OutboxError};
 use crate::policy::limits::{Limits, MAX_HEADERS_BYTES, MAX_NAME_BYTES, MAX_URL_BYTES};
@@ -48,6 +48,8 @@ pub struct FrozenRequest {
     pub priority: i32,
     /// After this it isn't worth sending.
     pub expires_at: Option<WallMs>,
+    /// Wait for a network that costs nothing by the byte.
+    pub unmetered_only: bool,
 }
 
 impl FrozenRequest {
@@ -59,6 +61,9 @@ impl FrozenRequest {
         limits: &Limits,
     ) -> Result<Self, OutboxError> {
         refuse_unsupported(&submission, profile)?;
+        if let Some(account) = &submission.account {
+            check_account(account)?;
+        }
         let method = read_method(&submission.method)?;
         let url = read_url(&submission.url, base)?;
         let (content_type, body) = read_body(submission.body, limits)?;
@@ -99,6 +104,7 @@ impl FrozenRequest {
             fingerprint,
             priority: submission.priority,
             expires_at,
+            unmetered_only: submission.unmetered_only,
         })
     }
 
@@ -172,9 +178,7 @@ pub(crate) fn key_place_text(profile: &ServerProfile) -> String {
 
 /// What delivery doesn't do yet is refused, never accepted and ignored.
 fn refuse_unsupported(submission: &Submission, profile: &ServerProfile) -> Result<(), OutboxError> {
-    let feature = if submission.account.is_some() {
-        Feature::Accounts
-    } else if submission.lane.is_some() {
+    let feature = if submission.lane.is_some() {
         Feature::Lanes
     } else if submission.replaces.is_some() {
         Feature::LatestWins
@@ -182,8 +186,6 @@ fn refuse_unsupported(submission: &Submission, profile: &ServerProfile) -> Resul
         Feature::Dependencies
     } else if submission.probe.is_some() {
         Feature::Probes
-    } else if submission.unmetered_only {
-        Feature::UnmeteredOnly
     } else if matches!(submission.body, Body::File { .. }) {
         Feature::FileBodies
     } else if !matches!(
@@ -195,6 +197,14 @@ fn refuse_unsupported(submission: &Submission, profile: &ServerProfile) -> Resul
         return Ok(());
     };
     Err(OutboxError::NotYetSupported { feature })
+}
+
+/// A name that the app gives an account.
+pub(crate) fn check_account(account: &str) -> Result<(), OutboxError> {
+    if account.is_empty() || account.len() > MAX_NAME_BYTES {
+        return Err(invalid("account", "use a name of 1 to 1,024 bytes"));
+    }
+    Ok(())
 }
 
 fn default_effect(method: &str, profile: &ServerProfile) -> Effect {
@@ -329,11 +339,13 @@ fn is_json(bytes: &[u8]) -> bool {
         .is_ok_and(|text| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok())
 }
 
+const NEVER_STORED: &str = "credentials are never stored; see supply_credentials";
+
 /// Credentials are never stored; the others belong to one connection or to the core.
 pub(crate) const REFUSED_HEADERS: [(&str, &str); 15] = [
-    ("authorization", "credentials are never stored"),
-    ("cookie", "credentials are never stored"),
-    ("proxy-authorization", "credentials are never stored"),
+    ("authorization", NEVER_STORED),
+    ("cookie", NEVER_STORED),
+    ("proxy-authorization", NEVER_STORED),
     ("connection", "it belongs to one connection"),
     ("keep-alive", "it belongs to one connection"),
     ("proxy-connection", "it belongs to one connection"),
@@ -398,13 +410,37 @@ fn read_headers(headers: Vec<Header>, profile: &ServerProfile) -> Result<Vec<Hea
     Ok(read)
 }
 
-/// RFC 9110, section 5.6.2.
-fn is_token(name: &str) -> bool {
-    !name.is_empty()
-        && name.len() <= MAX_NAME_BYTES
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+/// Reads the headers of credentials: any but those that HTTP or the core writes itself.
+pub(crate) fn read_credentials(
+    headers: Vec<Header>,
+    profile: &ServerProfile,
+) -> Result<Vec<Header>, OutboxError> {
+    let mut read: Vec<Header> = Vec::with_capacity(headers.len());
+    for Header { name, value } in headers {
+        let name = name.to_ascii_lowercase();
+        let reserved = REFUSED_HEADERS
+            .iter()
+            .find(|(refused, reason)| *refused == name && *reason != NEVER_STORED);
+        let is_key = matches!(&profile.key_place,
+            KeyPlace::Header { name: key } if key.eq_ignore_ascii_case(&name));
+        if !is_token(&name) || read.iter().any(|other| other.name == name) {
+            return Err(invalid(
+                "headers",
+                "each header has a name of its own, of letters, digits and hyphens",
+            ));
+        }
+        if reserved.is_some() || is_key {
+            return Err(OutboxError::HeaderRefused {
+                reason: reserved
+                    .map_or("the core writes the key itself", |(_, reason)| reason)
+                    .to_owned(),
+                name,
+            });
+        }
+        check_value(&format!("headers.{name}"), &value)?;
+        read.push(Header { name, value });
+    }
+    Ok(read)
 }
 
 /// RFC 9110, section 5.5, without the obsolete bytes: visible ASCII, spaces and tabs. This keeps

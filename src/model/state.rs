@@ -65,7 +65,10 @@ pub enum HoldReason {
 }
 
 /// Why a submission was rejected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, uniffi::Enum)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, uniffi::Enum,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum RejectReason {
     /// The request can't work as it is: a mistake in the app or its configuration.
     Configuration,
@@ -220,11 +223,14 @@ impl Proof {
     }
 }
 
-/// What an ended attempt leads to, if no attempt is applied and nobody has cancelled.
+/// What an ended attempt leads to, if nobody has cancelled. With an applied attempt only
+/// [`Then::FetchResult`] leads to anything but success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Then {
     /// Try again later.
     Retry,
+    /// It took effect, and its result was cut: ask for it again with the same key.
+    FetchResult,
     /// The server refuses for good.
     Refuse(RejectReason),
     /// A person has to look.

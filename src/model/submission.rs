@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::SystemTime;
 
 use super::id::SubmissionId;
+use crate::policy::limits::MAX_NAME_BYTES;
 
 /// One business action, to take effect once.
 ///
@@ -51,7 +52,8 @@ pub struct Submission {
     /// A path whose answer tells whether the effect exists. *Not supported yet.*
     #[uniffi(default = None)]
     pub probe: Option<String>,
-    /// Wait for a network that costs nothing by the byte. *Not supported yet.*
+    /// Wait for a network that costs nothing by the byte, as `network_available` tells of it; until
+    /// somebody has told, none does. A request that is under way when the network changes is stopped.
     #[uniffi(default = false)]
     pub unmetered_only: bool,
 }
@@ -215,4 +217,13 @@ impl fmt::Debug for Body {
             Self::File { .. } => f.write_str("File"),
         }
     }
+}
+
+/// A header's name: a token (RFC 9110, section 5.6.2).
+pub(crate) fn is_token(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= MAX_NAME_BYTES
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }

@@ -25,6 +25,9 @@ pub fn next(state: &State, event: Event) -> Result<Transition, IllegalTransition
 }
 
 fn from_pending(state: &State, event: Event) -> Result<Transition, IllegalTransition> {
+    if state.doubt.applied {
+        return from_applied(state, event);
+    }
     let in_doubt = state.doubt.in_doubt();
     match event {
         Event::Claimed => Ok(open(state)),
@@ -46,6 +49,28 @@ fn from_pending(state: &State, event: Event) -> Result<Transition, IllegalTransi
         // age without an attempt; nothing open can end; and only what is held is decided.
         Event::KeyLifetimeOver
         | Event::ParentFailed
+        | Event::ParentResultMissing
+        | Event::AttemptEnded(_)
+        | Event::LeaseLost
+        | Event::Decided(_) => illegal(state, event),
+    }
+}
+
+/// It took effect, and only its result is still asked for: whatever speaks against asking ends it as
+/// the success that it is.
+fn from_applied(state: &State, event: Event) -> Result<Transition, IllegalTransition> {
+    match event {
+        Event::Claimed => Ok(open(state)),
+        Event::KeyLifetimeOver
+        | Event::BudgetUsedUp
+        | Event::Cancel
+        | Event::ExpiryPassed
+        | Event::NewerAccepted { .. }
+        | Event::NewerSucceeded { .. }
+        | Event::BodyMissing { .. }
+        | Event::RowDamaged => Ok(succeed(state)),
+        Event::LateProof(evidence) => late_proof(state, event, evidence),
+        Event::ParentFailed
         | Event::ParentResultMissing
         | Event::AttemptEnded(_)
         | Event::LeaseLost
@@ -116,13 +141,25 @@ fn attempt_ended(
     let after = State { doubt, ..*state };
     // An applied attempt beats every answer; then the cancel flag wins over the answer.
     if doubt.applied {
-        return Ok(succeed(&after));
+        let asks = ending.then == Then::FetchResult && !state.cancel_requested;
+        return Ok(if asks {
+            visible(&after, SubmissionState::Pending)
+        } else {
+            succeed(&after)
+        });
     }
     if state.cancel_requested {
         return Ok(cancel(&after));
     }
     Ok(match ending.then {
         Then::Retry => visible(&after, SubmissionState::Pending),
+        // There is no result of what had no effect.
+        Then::FetchResult => return illegal(state, event),
+        Then::Hold(HoldReason::Damaged) => hold(&after, HoldReason::Damaged),
+        // The doubt that it was about has been settled meanwhile.
+        Then::Hold(HoldReason::OutcomeUnknown) if !doubt.in_doubt() => {
+            visible(&after, SubmissionState::Pending)
+        }
         Then::Refuse(_) | Then::Hold(HoldReason::Conflict | HoldReason::OutcomeUnknown)
             if doubt.in_doubt() =>
         {
@@ -132,13 +169,12 @@ fn attempt_ended(
         Then::Hold(reason @ (HoldReason::Conflict | HoldReason::KeyUsedElsewhere)) => {
             hold(&after, reason)
         }
-        // A hold for doubt needs one, and no answer says the others.
+        // No answer says these.
         Then::Hold(
             HoldReason::OutcomeUnknown
             | HoldReason::CancelRequested
             | HoldReason::ExpiredInDoubt
             | HoldReason::Restored
-            | HoldReason::Damaged
             | HoldReason::ParentResultMissing,
         ) => return illegal(state, event),
     })

@@ -70,7 +70,7 @@ pub fn can_exist(state: &State) -> bool {
     } = state.doubt;
     let settled = !open && !state.cancel_requested;
     match state.visible {
-        SubmissionState::Pending => settled && !applied,
+        SubmissionState::Pending => settled,
         SubmissionState::InFlight => open,
         SubmissionState::Held { reason } => {
             settled && !applied && (unknown > 0 || !is_for_doubt(reason))
@@ -122,7 +122,7 @@ fn flags() -> impl Iterator<Item = (bool, bool, bool)> {
 }
 
 pub fn thens() -> Vec<Then> {
-    let mut all = vec![Then::Retry];
+    let mut all = vec![Then::Retry, Then::FetchResult];
     all.extend(REASONS.map(Then::Refuse));
     all.extend(HOLDS.map(Then::Hold));
     all

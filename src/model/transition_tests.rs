@@ -37,6 +37,7 @@ enum On {
     /// The open attempt ends, with an answer or without.
     Ends,
     AnswerRetry,
+    AnswerFetch,
     AnswerRefuse,
     AnswerHold(HoldReason),
     LeaseLost,
@@ -57,6 +58,7 @@ enum If {
     Certain,
     InDoubt,
     Applied,
+    AppliedNotCancelled,
     CancelledCertain,
     CancelledInDoubt,
 }
@@ -91,6 +93,17 @@ const RULES: &[(In, On, If, To)] = &[
     (In::Final,                    On::Anything,             If::Always,           To::Stays),
 
     (In::Pending,                  On::Claimed,              If::Always,           To::InFlight),
+    (In::Pending,                  On::LifetimeOver,         If::Applied,          To::Succeeded),
+    (In::Pending,                  On::BudgetUsedUp,         If::Applied,          To::Succeeded),
+    (In::Pending,                  On::Cancel,               If::Applied,          To::Succeeded),
+    (In::Pending,                  On::Expiry,               If::Applied,          To::Succeeded),
+    (In::Pending,                  On::NewerAccepted,        If::Applied,          To::Succeeded),
+    (In::Pending,                  On::NewerSucceeded,       If::Applied,          To::Succeeded),
+    (In::Pending,                  On::BodyMissingNeverSent, If::Applied,          To::Succeeded),
+    (In::Pending,                  On::BodyMissing,          If::Applied,          To::Succeeded),
+    (In::Pending,                  On::RowDamaged,           If::Applied,          To::Succeeded),
+    (In::Pending,                  On::ParentFailed,         If::Applied,          To::CantHappen),
+    (In::Pending,                  On::ParentResultMissing,  If::Applied,          To::CantHappen),
     (In::Pending,                  On::LifetimeOver,         If::InDoubt,          To::Held(OutcomeUnknown)),
     (In::Pending,                  On::BudgetUsedUp,         If::InDoubt,          To::Held(OutcomeUnknown)),
     (In::Pending,                  On::BudgetUsedUp,         If::Certain,          To::Rejected(RejectReason::GaveUp)),
@@ -115,6 +128,7 @@ const RULES: &[(In, On, If, To)] = &[
     (In::Flight,                   On::NewerAccepted,        If::Always,           To::Stays),
     (In::Flight,                   On::NewerSucceeded,       If::Always,           To::Stays),
     (In::Flight,                   On::Late,                 If::Always,           To::Stays),
+    (In::Flight,                   On::AnswerFetch, If::AppliedNotCancelled,       To::Pending),
     (In::Flight,                   On::Ends,                 If::Applied,          To::Succeeded),
     (In::Flight,                   On::Ends,                 If::CancelledCertain, To::Cancelled),
     (In::Flight,                   On::Ends,                 If::CancelledInDoubt, To::Held(CancelRequested)),
@@ -125,6 +139,8 @@ const RULES: &[(In, On, If, To)] = &[
     (In::Flight,                   On::AnswerHold(Conflict), If::Certain,          To::Held(Conflict)),
     (In::Flight,                   On::AnswerHold(Conflict), If::InDoubt,          To::Held(OutcomeUnknown)),
     (In::Flight,             On::AnswerHold(OutcomeUnknown), If::InDoubt,          To::Held(OutcomeUnknown)),
+    (In::Flight,             On::AnswerHold(OutcomeUnknown), If::Certain,          To::Pending),
+    (In::Flight,             On::AnswerHold(Damaged),        If::Always,           To::Held(Damaged)),
     (In::Flight,           On::AnswerHold(KeyUsedElsewhere), If::Always,           To::Held(KeyUsedElsewhere)),
 
     (In::PendingOrHeld,            On::LateApplied,          If::Always,           To::Succeeded),
@@ -171,6 +187,7 @@ fn is_on(on: On, event: Event) -> bool {
                 || on
                     == match ending.then {
                         Then::Retry => On::AnswerRetry,
+                        Then::FetchResult => On::AnswerFetch,
                         Then::Refuse(_) => On::AnswerRefuse,
                         Then::Hold(reason) => On::AnswerHold(reason),
                     }
@@ -237,6 +254,7 @@ fn holds(condition: If, after: Doubt, cancelled: bool) -> bool {
         If::Certain => !in_doubt,
         If::InDoubt => in_doubt,
         If::Applied => after.applied,
+        If::AppliedNotCancelled => after.applied && !cancelled,
         If::CancelledCertain => cancelled && !in_doubt,
         If::CancelledInDoubt => cancelled && in_doubt,
     }
@@ -246,7 +264,7 @@ fn reason_said(event: Event) -> Option<RejectReason> {
     match event {
         Event::AttemptEnded(ending) => match ending.then {
             Then::Refuse(reason) => Some(reason),
-            Then::Retry | Then::Hold(_) => None,
+            Then::Retry | Then::FetchResult | Then::Hold(_) => None,
         },
         Event::LateProof(Evidence::NotApplied(reason)) => reason,
         _ => None,

@@ -1,6 +1,6 @@
 //! What an answer means. A pure function from the circumstances and the answer, or the lack of
 //! one, to a judgement: what it proves about its own attempt, what it settles of earlier ones, and
-//! what comes next.
+//! what comes next. The statuses by themselves are in `table`; here is what comes before and after.
 
 use std::time::Duration;
 
@@ -9,8 +9,11 @@ use crate::model::state::{HoldReason, Proof, RejectReason, Then};
 use crate::model::submission::Effect;
 
 pub use super::answer::Answer;
-use super::limits::Limits;
-use super::profile::ServerProfile;
+use super::answer::Seen;
+use super::limits::{FETCH_RESULT_ATTEMPTS, FROZEN_ATTEMPTS, FROZEN_TIME, Limits};
+use super::profile::{KeyScope, ReplayedErrors, ServerProfile};
+use super::rules::{AnswerRule, RuleVerdict};
+use super::table;
 
 /// What is known before the answer is read.
 #[derive(Debug, Clone, Copy)]
@@ -23,12 +26,39 @@ pub struct Circumstances<'a> {
     pub limits: &'a Limits,
     /// The ID was derived, so that another device may have used it.
     pub derived_id: bool,
+    /// It was sent with the credentials of an account.
+    pub account: bool,
+    /// The answer is that of a `GET` to where a 303 pointed.
+    pub following: bool,
+    /// The attempts before.
+    pub history: History,
+    /// The wall clock, for dates in headers.
+    pub wall: WallMs,
+}
+
+/// What earlier attempts have shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct History {
+    /// One of them may have taken effect.
+    pub in_doubt: bool,
+    /// Nothing of the submission has ever left the device.
+    pub never_sent: bool,
     /// "In progress" answers so far.
     pub busy_answers: u32,
     /// The waits that were set after them, added up.
     pub busy_for: Duration,
-    /// The wall clock, for dates in headers.
-    pub wall: WallMs,
+    /// The error that was answered last, if it is of a kind that may be frozen.
+    pub same_status: Option<u16>,
+    /// How often it was answered in a row.
+    pub same_answers: u32,
+    /// The waits that were set after it, added up.
+    pub same_for: Duration,
+    /// Another submission to the host succeeded since it was answered first.
+    pub host_went_on: bool,
+    /// Another submission of the account succeeded with the same credentials.
+    pub credentials_work: bool,
+    /// Attempts since one that took effect and whose result was cut, to get the result.
+    pub fetches: Option<u32>,
 }
 
 /// Why there is no answer.
@@ -75,6 +105,8 @@ pub struct Judgement {
     pub wait: Wait,
     /// How it counts.
     pub counts: Counts,
+    /// Whom else it stops.
+    pub closes: Closes,
     /// The result can be kept and replayed.
     pub keeps_result: bool,
 }
@@ -86,11 +118,15 @@ pub enum Settles {
     Nothing,
     /// Those since the last consent are proven to be without effect.
     SinceConsent,
+    /// All are proven to be without effect.
+    Everything,
 }
 
 /// How long to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Wait {
+    /// Not at all: something else opens the way.
+    Nothing,
     /// The backoff.
     Backoff,
     /// At least the time that the server asked for.
@@ -112,44 +148,58 @@ pub enum Counts {
     Nothing,
 }
 
-/// Judges a missing answer.
-pub fn fault(fault: Fault, effect: Effect) -> Judgement {
-    let (proves, wait, counts) = match fault {
-        Fault::NotSent => (Proof::NotApplied, Wait::Backoff, Counts::Nothing),
-        Fault::Offline | Fault::Unreachable => {
-            (Proof::NotApplied, Wait::Backoff, Counts::Transport)
-        }
-        Fault::Tls | Fault::TlsClock => (Proof::NotApplied, Wait::Long, Counts::Transport),
-        // Few, since a server that refuses each time has something else to say.
-        Fault::NotProcessed => (Proof::NotApplied, Wait::Backoff, Counts::Answered),
-        Fault::BodyMissing | Fault::BodyChanged => {
-            (Proof::NotApplied, Wait::Backoff, Counts::Nothing)
-        }
-        Fault::TimedOut | Fault::Lost | Fault::Stopped => {
-            (Proof::Unknown, Wait::Backoff, Counts::Transport)
-        }
-        // It will say the same again: it must not be asked for ever.
-        Fault::BadAnswer => (Proof::Unknown, Wait::Backoff, Counts::Answered),
-    };
-    safe(
-        Judgement {
-            proves,
-            settles: Settles::Nothing,
-            then: Then::Retry,
-            wait,
-            counts,
-            keeps_result: false,
-        },
-        effect,
-    )
+/// Which gate an answer closes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Closes {
+    /// None.
+    Nothing,
+    /// That of the host: it has asked everybody to wait.
+    Host,
+    /// That of the account: its credentials were refused.
+    Account,
 }
 
-/// Judges an answer.
+/// Judges a missing answer.
+pub fn fault(fault: Fault, of: &Circumstances<'_>) -> Judgement {
+    let again = |proves, wait, counts| Judgement {
+        counts,
+        ..retry(proves, wait)
+    };
+    let judgement = match fault {
+        // The request has been answered with a 303 before.
+        _ if of.following => again(Proof::Unknown, Wait::Backoff, Counts::Transport),
+        Fault::NotSent => again(Proof::NotApplied, Wait::Backoff, Counts::Nothing),
+        Fault::Offline | Fault::Unreachable => {
+            again(Proof::NotApplied, Wait::Backoff, Counts::Transport)
+        }
+        Fault::Tls | Fault::TlsClock => again(Proof::NotApplied, Wait::Long, Counts::Transport),
+        // Few, since a server that refuses each time has something else to say.
+        Fault::NotProcessed => again(Proof::NotApplied, Wait::Backoff, Counts::Answered),
+        Fault::BodyMissing | Fault::BodyChanged => Judgement {
+            then: if of.history.never_sent {
+                Then::Refuse(RejectReason::BodyMissing)
+            } else {
+                Then::Hold(HoldReason::Damaged)
+            },
+            ..again(Proof::NotApplied, Wait::Backoff, Counts::Nothing)
+        },
+        Fault::TimedOut | Fault::Lost | Fault::Stopped => {
+            again(Proof::Unknown, Wait::Backoff, Counts::Transport)
+        }
+        // It will say the same again: it must not be asked for ever.
+        Fault::BadAnswer => again(Proof::Unknown, Wait::Backoff, Counts::Answered),
+    };
+    fetch_result(safe(judgement, of.effect), of)
+}
+
+/// Judges an answer, in the order of the rules.
 pub fn answer(answer: &Answer<'_>, of: &Circumstances<'_>) -> Judgement {
-    let judgement = stored_error(answer, of)
-        .or_else(|| not_from_api(answer, of))
-        .unwrap_or_else(|| table(answer, of));
-    let judgement = should_retry(answer, of, judgement);
+    let seen = Seen::new(answer);
+    let judgement = if of.following {
+        followed(&seen, of)
+    } else {
+        by_rule(&seen, of).unwrap_or_else(|| should_retry(answer, of, plain(&seen, of)))
+    };
     let judgement = if of.profile.gateway_may_resend && judgement.proves == Proof::NotApplied {
         // Another copy of the request may still be under way.
         Judgement {
@@ -160,7 +210,15 @@ pub fn answer(answer: &Answer<'_>, of: &Circumstances<'_>) -> Judgement {
     } else {
         judgement
     };
-    safe(judgement, of.effect)
+    fetch_result(safe(judgement, of.effect), of)
+}
+
+/// An answer that no rule of the profile speaks of.
+fn plain(seen: &Seen<'_>, of: &Circumstances<'_>) -> Judgement {
+    stored_error(seen.answer, of)
+        .or_else(|| frozen(seen.answer, of))
+        .or_else(|| not_from_api(seen, of))
+        .unwrap_or_else(|| table::judge(seen, of))
 }
 
 /// A safe method is never in doubt.
@@ -170,7 +228,7 @@ fn safe(judgement: Judgement, effect: Effect) -> Judgement {
     }
     let then = match judgement.then {
         Then::Hold(_) => Then::Refuse(RejectReason::Refused),
-        then @ (Then::Retry | Then::Refuse(_)) => then,
+        then @ (Then::Retry | Then::FetchResult | Then::Refuse(_)) => then,
     };
     Judgement {
         proves: Proof::NotApplied,
@@ -179,103 +237,64 @@ fn safe(judgement: Judgement, effect: Effect) -> Judgement {
     }
 }
 
-/// An error with a replay marker: the key is frozen to it, and asking again gives the same for ever.
-fn stored_error(answer: &Answer<'_>, of: &Circumstances<'_>) -> Option<Judgement> {
-    if (200..300).contains(&answer.status) || !answer.is_replayed() {
-        return None;
-    }
-    if !(400..500).contains(&answer.status) {
-        return Some(held(HoldReason::OutcomeUnknown));
-    }
-    let settles = if of.profile.locks {
-        Settles::SinceConsent
-    } else {
-        Settles::Nothing
+/// It took effect, and its result was cut: where the server gives it again, it is asked for with the
+/// same key. A few times; an effect without its result is a success, too.
+fn fetch_result(judgement: Judgement, of: &Circumstances<'_>) -> Judgement {
+    let cut = judgement.proves == Proof::Applied && !judgement.keeps_result;
+    let still_cut = of.history.fetches.is_some() && judgement.proves != Proof::Applied;
+    let gives_again = match of.effect {
+        Effect::Safe => true,
+        Effect::Keyed | Effect::Overwrite => of.profile.replays_success,
+        Effect::Unkeyed => false,
     };
-    Some(Judgement {
-        settles,
-        ..refused(reason_of(answer, of))
-    })
-}
-
-/// A login page or a gateway's error page: no answer of the API.
-fn not_from_api(answer: &Answer<'_>, of: &Circumstances<'_>) -> Option<Judgement> {
-    if answer.is_from_api(of.profile) {
-        return None;
+    let used_up = of.history.fetches.unwrap_or(0) >= FETCH_RESULT_ATTEMPTS;
+    if (cut || still_cut) && gives_again && !used_up {
+        Judgement {
+            then: Then::FetchResult,
+            ..judgement
+        }
+    } else {
+        judgement
     }
-    // A portal says nothing about the server. An error page does: a wrong address gives one for
-    // ever, and must not be asked about for ever.
-    let portal = answer.status < 400 || answer.status == 511;
+}
+
+/// First: a rule of the profile.
+fn by_rule(seen: &Seen<'_>, of: &Circumstances<'_>) -> Option<Judgement> {
+    let rule = of.profile.rules.iter().find(|rule| rule.fits(seen))?;
+    let judgement = verdict(rule, seen.answer, of);
     Some(Judgement {
-        counts: if portal {
-            Counts::Transport
+        settles: if rule.settles {
+            Settles::Everything
         } else {
-            Counts::Answered
+            Settles::Nothing
         },
-        ..retry(Proof::Unknown, asked_wait(answer, of))
+        ..judgement
     })
 }
 
-/// The statuses. RFC 9110 and its registry.
-fn table(answer: &Answer<'_>, of: &Circumstances<'_>) -> Judgement {
-    use Proof::{NotApplied, Unknown};
+fn verdict(rule: &AnswerRule, answer: &Answer<'_>, of: &Circumstances<'_>) -> Judgement {
     let asked = asked_wait(answer, of);
-    let waits = matches!(asked, Wait::Server(_));
-    match answer.status {
-        100 | 101 | 103..=199 => retry(Unknown, asked),
-        102 => busy(of, asked),
-        200..=205 => applied(answer.complete),
-        206 | 207 | 208 | 226 | 300 => held(HoldReason::OutcomeUnknown),
-        209..=225 | 227..=299 => held(HoldReason::OutcomeUnknown),
-        303 => held(HoldReason::OutcomeUnknown),
-        304 if of.effect == Effect::Safe => applied(true),
-        304 => held(HoldReason::OutcomeUnknown),
-        301 | 302 | 305..=308 => refused(RejectReason::Configuration),
-        // Nobody has said what they mean, so they count as 300 (RFC 9110, section 15).
-        309..=399 => held(HoldReason::OutcomeUnknown),
-        401 => refused(RejectReason::Unauthorized),
-        403 | 413 if waits => retry(NotApplied, asked),
-        406 | 424 => held(HoldReason::OutcomeUnknown),
-        407 => Judgement {
-            counts: Counts::Transport,
-            ..retry(NotApplied, asked)
-        },
-        408 | 444 | 460 | 499 => retry(Unknown, asked),
-        409 => busy(of, asked),
-        412 => Judgement {
-            proves: NotApplied,
+    match rule.verdict {
+        RuleVerdict::Applied => applied(answer.complete),
+        RuleVerdict::Refused {
+            reason: RejectReason::KeyReused,
+        } => reused(of),
+        RuleVerdict::Refused { reason } => refused(reason),
+        RuleVerdict::Credentials => credentials(of),
+        RuleVerdict::Busy => busy(of, asked),
+        RuleVerdict::Retry => retry(Proof::NotApplied, asked),
+        RuleVerdict::RetryInDoubt => retry(Proof::Unknown, asked),
+        RuleVerdict::Wait => closing_host(retry(Proof::NotApplied, asked)),
+        RuleVerdict::Held => held(HoldReason::OutcomeUnknown),
+        RuleVerdict::Conflict => Judgement {
+            proves: Proof::NotApplied,
             ..held(HoldReason::Conflict)
         },
-        421 | 425 => retry(NotApplied, asked),
-        422 if answer.tells_of_reused_key() => reused(of),
-        423 => locked(of, asked),
-        429 => retry(NotApplied, asked),
-        400..=499 => refused(reason_of(answer, of)),
-        500 | 502 | 504 => retry(Unknown, asked),
-        501 | 505 | 506 | 508 | 510 => refused(RejectReason::Configuration),
-        503 => retry(Unknown, asked),
-        507 => retry(Unknown, longer(asked)),
-        511 => Judgement {
-            counts: Counts::Transport,
-            ..retry(NotApplied, asked)
-        },
-        521 | 523 | 525 | 526 => retry(NotApplied, asked),
-        _ => retry(Unknown, asked),
     }
 }
 
-fn reason_of(answer: &Answer<'_>, of: &Circumstances<'_>) -> RejectReason {
-    match answer.status {
-        400 | 405 | 411 | 414..=417 | 426 | 428 | 431 => RejectReason::Configuration,
-        401 => RejectReason::Unauthorized,
-        422 if answer.tells_of_reused_key() && !of.derived_id => RejectReason::KeyReused,
-        422 => RejectReason::Invalid,
-        _ => RejectReason::Refused,
-    }
-}
-
-/// `Stripe-Should-Retry` says what comes next, whatever else the answer says; what it proves stays:
-/// <https://docs.stripe.com/error-low-level>.
+/// Second: `Stripe-Should-Retry` says what comes next, whatever else the answer says; what it proves
+/// stays: <https://docs.stripe.com/error-low-level>.
 fn should_retry(answer: &Answer<'_>, of: &Circumstances<'_>, judgement: Judgement) -> Judgement {
     let asked = answer.header("stripe-should-retry");
     match (asked, judgement.then, judgement.proves) {
@@ -288,54 +307,156 @@ fn should_retry(answer: &Answer<'_>, of: &Circumstances<'_>, judgement: Judgemen
     }
 }
 
-fn applied(complete: bool) -> Judgement {
+/// Third: an error with a replay marker. The key is frozen to it, and asking again gives the same for
+/// ever.
+fn stored_error(answer: &Answer<'_>, of: &Circumstances<'_>) -> Option<Judgement> {
+    if (200..300).contains(&answer.status) || !answer.is_replayed(of.profile) {
+        return None;
+    }
+    if !(400..500).contains(&answer.status) {
+        return Some(held(HoldReason::OutcomeUnknown));
+    }
+    let settles = if of.profile.locks {
+        Settles::SinceConsent
+    } else {
+        Settles::Nothing
+    };
+    Some(Judgement {
+        settles,
+        ..refused(table::reason_of(answer, of))
+    })
+}
+
+/// Fourth: a frozen error without a marker. A key is frozen by itself; when the host is down, nobody
+/// is answered.
+fn frozen(answer: &Answer<'_>, of: &Circumstances<'_>) -> Option<Judgement> {
+    let history = &of.history;
+    let is_frozen = matches!(answer.status, 500 | 501)
+        && of.profile.errors_are_replayed == ReplayedErrors::All
+        && answer.is_from_api(of.profile)
+        && history.same_status == Some(answer.status)
+        && history.same_answers.saturating_add(1) >= FROZEN_ATTEMPTS
+        && history.same_for >= FROZEN_TIME
+        && history.host_went_on;
+    is_frozen.then(|| held(HoldReason::OutcomeUnknown))
+}
+
+/// Sixth (the fifth, a key that is too old, is looked at before a claim): a login page, a gateway's
+/// error page, a success that isn't one of the API.
+fn not_from_api(seen: &Seen<'_>, of: &Circumstances<'_>) -> Option<Judgement> {
+    let answer = seen.answer;
+    // Only what intercepts a connection says so (RFC 6585, section 6): the request went nowhere.
+    if answer.status == 511 {
+        return None;
+    }
+    let success = (200..300).contains(&answer.status);
+    let undecided = success && !answer.complete && of.profile.looks_inside(answer.status);
+    let unexpected = match &of.profile.expected_member {
+        Some(pointer) if success && !matches!(answer.status, 204 | 205) => {
+            answer.complete && seen.member(pointer).is_none()
+        }
+        Some(_) | None => false,
+    };
+    if answer.is_from_api(of.profile) && !undecided && !unexpected {
+        return None;
+    }
+    // A portal says nothing about the server. An error page does, and so does a profile that
+    // expects the wrong thing: they must not be asked about for ever.
+    let portal = answer.status < 400 && answer.is_page();
+    let judgement = Judgement {
+        counts: if portal {
+            Counts::Transport
+        } else {
+            Counts::Answered
+        },
+        ..retry(Proof::Unknown, asked_wait(answer, of))
+    };
+    Some(match answer.status {
+        429 | 503 => closing_host(judgement),
+        _ => judgement,
+    })
+}
+
+/// The answer to the `GET` of where a 303 pointed. Login pages redirect like this, too.
+fn followed(seen: &Seen<'_>, of: &Circumstances<'_>) -> Judgement {
+    let judgement = by_rule(seen, of)
+        .or_else(|| not_from_api(seen, of))
+        .unwrap_or_else(|| table::judge(seen, of));
+    if judgement.proves == Proof::Applied {
+        judgement
+    } else {
+        held(HoldReason::OutcomeUnknown)
+    }
+}
+
+pub(super) fn applied(complete: bool) -> Judgement {
     Judgement {
         proves: Proof::Applied,
-        settles: Settles::Nothing,
-        then: Then::Retry,
-        wait: Wait::Backoff,
-        counts: Counts::Answered,
         keeps_result: complete,
+        ..retry(Proof::Applied, Wait::Backoff)
     }
 }
 
-fn refused(reason: RejectReason) -> Judgement {
+pub(super) fn refused(reason: RejectReason) -> Judgement {
     Judgement {
-        proves: Proof::NotApplied,
-        settles: Settles::Nothing,
         then: Then::Refuse(reason),
-        wait: Wait::Backoff,
-        counts: Counts::Answered,
         keeps_result: true,
+        ..retry(Proof::NotApplied, Wait::Backoff)
     }
 }
 
-fn retry(proves: Proof, wait: Wait) -> Judgement {
+pub(super) fn retry(proves: Proof, wait: Wait) -> Judgement {
     Judgement {
         proves,
         settles: Settles::Nothing,
         then: Then::Retry,
         wait,
         counts: Counts::Answered,
+        closes: Closes::Nothing,
         keeps_result: false,
     }
 }
 
-fn held(reason: HoldReason) -> Judgement {
+pub(super) fn held(reason: HoldReason) -> Judgement {
     Judgement {
-        proves: Proof::Unknown,
-        settles: Settles::Nothing,
         then: Then::Hold(reason),
-        wait: Wait::Backoff,
-        counts: Counts::Answered,
-        keeps_result: false,
+        ..retry(Proof::Unknown, Wait::Backoff)
+    }
+}
+
+pub(super) fn closing_host(judgement: Judgement) -> Judgement {
+    Judgement {
+        closes: Closes::Host,
+        ..judgement
+    }
+}
+
+/// The credentials were refused. New ones open the way, with the same key, unless the key belongs to
+/// the token. Nobody's submission has none to renew; and an account whose other submissions succeed
+/// with the same credentials has a frozen key here, which must not stop all the others.
+pub(super) fn credentials(of: &Circumstances<'_>) -> Judgement {
+    let history = &of.history;
+    let frozen = history.credentials_work && history.same_status == Some(401);
+    if !of.account || frozen {
+        return refused(RejectReason::Unauthorized);
+    }
+    let other_key = history.in_doubt && of.profile.key_scope == KeyScope::Token;
+    Judgement {
+        then: if other_key {
+            Then::Hold(HoldReason::OutcomeUnknown)
+        } else {
+            Then::Retry
+        },
+        counts: Counts::Nothing,
+        closes: Closes::Account,
+        ..retry(Proof::NotApplied, Wait::Nothing)
     }
 }
 
 /// Still being worked on, until it has been said too often for too long.
-fn busy(of: &Circumstances<'_>, wait: Wait) -> Judgement {
-    let used_up = of.busy_answers.saturating_add(1) >= of.limits.busy_attempts
-        && of.busy_for >= of.limits.busy_time;
+pub(super) fn busy(of: &Circumstances<'_>, wait: Wait) -> Judgement {
+    let used_up = of.history.busy_answers.saturating_add(1) >= of.limits.busy_attempts
+        && of.history.busy_for >= of.limits.busy_time;
     let judgement = if used_up {
         held(HoldReason::OutcomeUnknown)
     } else {
@@ -347,22 +468,7 @@ fn busy(of: &Circumstances<'_>, wait: Wait) -> Judgement {
     }
 }
 
-/// Something else has the resource locked, so this attempt did nothing. Locked for too long, it is a
-/// conflict.
-fn locked(of: &Circumstances<'_>, wait: Wait) -> Judgement {
-    let judgement = busy(of, wait);
-    let then = match judgement.then {
-        Then::Hold(_) => Then::Hold(HoldReason::Conflict),
-        then @ (Then::Retry | Then::Refuse(_)) => then,
-    };
-    Judgement {
-        proves: Proof::NotApplied,
-        then,
-        ..judgement
-    }
-}
-
-fn reused(of: &Circumstances<'_>) -> Judgement {
+pub(super) fn reused(of: &Circumstances<'_>) -> Judgement {
     if of.derived_id {
         Judgement {
             proves: Proof::NotApplied,
@@ -373,16 +479,9 @@ fn reused(of: &Circumstances<'_>) -> Judgement {
     }
 }
 
-fn asked_wait(answer: &Answer<'_>, of: &Circumstances<'_>) -> Wait {
-    match answer.retry_after(of.wall) {
+pub(super) fn asked_wait(answer: &Answer<'_>, of: &Circumstances<'_>) -> Wait {
+    match answer.asked_wait(of.wall) {
         Some(wait) => Wait::Server(wait.min(of.limits.server_wait_most)),
         None => Wait::Backoff,
-    }
-}
-
-fn longer(wait: Wait) -> Wait {
-    match wait {
-        Wait::Backoff => Wait::Long,
-        wait @ (Wait::Server(_) | Wait::Long) => wait,
     }
 }

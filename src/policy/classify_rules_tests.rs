@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::classify::{Counts, Settles, Wait};
+use super::classify::{Counts, History, Settles, Wait};
 use super::classify_tests::{
     CONFIGURATION, Exchange, REFUSED, RETRY, UNKNOWN, got, got_html, locking, table,
 };
@@ -19,6 +19,14 @@ const MARKERS: [&str; 6] = [
     "x-idempotency-replayed",
     "request-idempotency",
 ];
+
+fn busy(answers: u32, seconds: u64) -> History {
+    History {
+        busy_answers: answers,
+        busy_for: Duration::from_secs(seconds),
+        ..History::default()
+    }
+}
 
 pub fn replayed(status: u16) -> Exchange {
     got(status).with("idempotent-replayed", "true")
@@ -150,7 +158,9 @@ fn stripe_should_retry_keeps_the_wait_that_the_server_asked_for() {
 /// refusal, and it uses up no budget.
 #[test]
 fn a_page_for_people_is_no_answer_of_the_api() {
-    for status in [200, 201, 302, 303, 307, 511] {
+    // 511 comes from what intercepts a connection and from nobody else: nothing arrived.
+    got_html(511).means(N, RETRY);
+    for status in [200, 201, 302, 303, 307] {
         let judgement = got_html(status).means(Q, RETRY);
         assert_eq!(judgement.counts, Counts::Transport, "{status}");
         assert!(!judgement.keeps_result);
@@ -304,7 +314,7 @@ fn a_key_in_use_is_asked_about_until_both_halves_of_the_budget_are_used_up() {
             (u32::MAX, u64::MAX, UNKNOWN),
         ] {
             let exchange = Exchange {
-                busy: (answers, seconds),
+                history: busy(answers, seconds),
                 ..got(status)
             };
             let judgement = exchange.means(Q, then);
@@ -323,7 +333,7 @@ fn what_stays_locked_is_a_conflict() {
         (2, 120, Then::Hold(HoldReason::Conflict)),
     ] {
         let exchange = Exchange {
-            busy: (answers, seconds),
+            history: busy(answers, seconds),
             ..got(423)
         };
         assert_eq!(exchange.means(N, then).counts, Counts::Busy);

@@ -1,9 +1,9 @@
 //! The statuses, one by one, as a table written by hand; then what no
 //! answer means. What comes before the table is in `classify_rules_tests.rs`.
 
-use std::time::Duration;
-
-use super::classify::{self, Answer, Circumstances, Counts, Fault, Judgement, Settles, Wait};
+use super::classify::{
+    self, Answer, Circumstances, Closes, Counts, Fault, History, Judgement, Settles, Wait,
+};
 use super::limits::Limits;
 use super::profile::ServerProfile;
 use crate::clock::WallMs;
@@ -85,7 +85,9 @@ pub struct Exchange {
     pub effect: Effect,
     pub profile: ServerProfile,
     pub derived_id: bool,
-    pub busy: (u32, u64),
+    pub account: bool,
+    pub following: bool,
+    pub history: History,
 }
 
 pub fn got(status: u16) -> Exchange {
@@ -97,7 +99,9 @@ pub fn got(status: u16) -> Exchange {
         effect: Effect::Keyed,
         profile: ServerProfile::standard(),
         derived_id: false,
-        busy: (0, 0),
+        account: false,
+        following: false,
+        history: History::default(),
     }
     .with("content-type", "application/json")
 }
@@ -122,7 +126,6 @@ impl Exchange {
     }
 
     pub fn judge(&self) -> Judgement {
-        let (busy_answers, busy_seconds) = self.busy;
         classify::answer(
             &Answer {
                 status: self.status,
@@ -130,16 +133,21 @@ impl Exchange {
                 body: self.body,
                 complete: self.complete,
             },
-            &Circumstances {
-                effect: self.effect,
-                profile: &self.profile,
-                limits: &Limits::default(),
-                derived_id: self.derived_id,
-                busy_answers,
-                busy_for: Duration::from_secs(busy_seconds),
-                wall: WallMs(784_111_777_000), // Sun, 06 Nov 1994 08:49:37 GMT
-            },
+            &self.circumstances(&Limits::default()),
         )
+    }
+
+    pub fn circumstances<'a>(&'a self, limits: &'a Limits) -> Circumstances<'a> {
+        Circumstances {
+            effect: self.effect,
+            profile: &self.profile,
+            limits,
+            derived_id: self.derived_id,
+            account: self.account,
+            following: self.following,
+            history: self.history,
+            wall: WallMs(784_111_777_000), // Sun, 06 Nov 1994 08:49:37 GMT
+        }
     }
 
     #[track_caller]
@@ -221,8 +229,8 @@ fn a_safe_method_is_never_in_doubt_and_never_held_for_it() {
         fetch.means(proves, then);
     }
     for fault in FAULTS {
-        let judgement = classify::fault(fault, Effect::Safe);
-        assert_eq!((judgement.proves, judgement.then), (N, RETRY), "{fault:?}");
+        let judgement = meets(fault, Effect::Safe);
+        assert_eq!(judgement.proves, N, "{fault:?}");
     }
 }
 
@@ -283,6 +291,11 @@ const FAULTS: [Fault; 12] = [
     Fault::Stopped,
 ];
 
+fn meets(fault: Fault, effect: Effect) -> Judgement {
+    let exchange = Exchange { effect, ..got(0) };
+    classify::fault(fault, &exchange.circumstances(&Limits::default()))
+}
+
 /// P5. Where bytes may have left, nobody knows; and no fault gives up or speaks for earlier attempts.
 #[test]
 fn every_fault_proves_only_what_the_stack_can_tell() {
@@ -298,15 +311,20 @@ fn every_fault_proves_only_what_the_stack_can_tell() {
             Fault::TimedOut | Fault::Lost | Fault::Stopped => (Q, Wait::Backoff, Counts::Transport),
         };
         for effect in [Effect::Overwrite, Effect::Keyed, Effect::Unkeyed] {
+            let then = match fault {
+                Fault::BodyMissing | Fault::BodyChanged => Then::Hold(HoldReason::Damaged),
+                _ => RETRY,
+            };
             let expected = Judgement {
                 proves,
                 settles: Settles::Nothing,
-                then: RETRY,
+                then,
                 wait,
                 counts,
+                closes: Closes::Nothing,
                 keeps_result: false,
             };
-            assert_eq!(classify::fault(fault, effect), expected, "{fault:?}");
+            assert_eq!(meets(fault, effect), expected, "{fault:?}");
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The whole way from an answer to a state.
 
-use super::classify::Settles;
+use std::time::Duration;
+
+use super::classify::{History, Settles};
 use super::classify_rules_tests::{REUSED, got_reused, replayed};
 use super::classify_tests::{Exchange, behind_a_gateway, got, got_html, locking, table};
 use super::profile::ServerProfile;
@@ -20,13 +22,14 @@ fn every_judgement_can_be_carried_out() {
                 Effect::Keyed,
                 Effect::Unkeyed,
             ] {
-                for busy in [(0, 0), (9, 999)] {
+                for history in histories() {
                     for derived_id in [false, true] {
                         for exchange in dressed(status) {
                             let exchange = Exchange {
                                 profile: profile.clone(),
                                 effect,
-                                busy,
+                                history,
+                                account: derived_id,
                                 derived_id,
                                 ..exchange
                             };
@@ -37,6 +40,31 @@ fn every_judgement_can_be_carried_out() {
             }
         }
     }
+}
+
+/// Nothing before, and everything before.
+fn histories() -> [History; 3] {
+    let much = History {
+        busy_answers: 9,
+        busy_for: Duration::from_secs(999),
+        same_answers: 9,
+        same_for: Duration::from_secs(9_999),
+        host_went_on: true,
+        credentials_work: true,
+        ..History::default()
+    };
+    [
+        History::default(),
+        History {
+            same_status: Some(500),
+            ..much
+        },
+        History {
+            in_doubt: true,
+            same_status: Some(401),
+            ..much
+        },
+    ]
 }
 
 /// The answers that a status comes in.

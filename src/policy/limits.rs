@@ -263,3 +263,25 @@ pub const MAX_HEADERS_BYTES: usize = 16 * 1024;
 
 /// Common servers refuse longer request targets.
 pub const MAX_URL_BYTES: usize = 8 * 1024;
+
+/// How often the same error must come in a row before its key counts as frozen to it. Counts only
+/// together with [`FROZEN_TIME`], and while others get through.
+pub const FROZEN_ATTEMPTS: u32 = 4;
+
+/// See [`FROZEN_ATTEMPTS`]: longer than a deployment or a fail-over takes.
+pub const FROZEN_TIME: Duration = Duration::from_secs(10 * 60);
+
+/// How often a result that was cut is asked for again: a connection that cuts it three times cuts it
+/// for a reason.
+pub const FETCH_RESULT_ATTEMPTS: u32 = 3;
+
+/// Credentials are renewed this long before they expire, or half of their time if that is less: a
+/// request must arrive while they are good.
+pub const CREDENTIALS_MARGIN: Duration = Duration::from_secs(60);
+
+/// How long a host may take to answer that credentials are needed before it is asked again; the wait
+/// doubles from there.
+pub const CREDENTIALS_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Devices that get their network back together are spread over this long.
+pub const NETWORK_JITTER: Duration = Duration::from_secs(2);

@@ -3,10 +3,16 @@
 pub mod age;
 pub mod answer;
 pub mod backoff;
+pub mod built_in;
 pub mod classify;
 pub mod limits;
+mod members;
 pub mod profile;
+mod rate_limit;
+pub mod redirect;
 pub mod retry_after;
+pub mod rules;
+mod table;
 
 #[cfg(test)]
 mod age_tests;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::model::submission::Effect;
+use super::rules::{AnswerRule, is_pointer};
+use crate::model::submission::{Effect, is_token};
 
 /// How one server treats idempotency keys. Data, frozen with each submission.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, uniffi::Record)]
@@ -33,8 +34,49 @@ pub struct ServerProfile {
     /// A gateway before the server re-sends requests by itself, so that an answer "not applied"
     /// speaks for one copy only.
     pub gateway_may_resend: bool,
+    /// For whom the server remembers a key.
+    pub key_scope: KeyScope,
+    /// A repeat is answered with the first success and its body, so that a body that was cut can be
+    /// asked for again with the same key.
+    pub replays_success: bool,
+    /// Which errors the server keeps under the key and gives again for ever.
+    pub errors_are_replayed: ReplayedErrors,
+    /// What answers mean beyond their status. Asked before everything else; the first that fits
+    /// counts.
+    pub rules: Vec<AnswerRule>,
     /// Media types that an answer of this API has. Empty: any but HTML.
     pub expected_content_types: Vec<String>,
+    /// A member, by RFC 6901 pointer, that the JSON body of every success has: a 2xx without it is
+    /// no answer of this API.
+    pub expected_member: Option<String>,
+    /// Names of headers that mark an answer as replayed, if their value is `true`, besides the
+    /// common ones.
+    pub replay_markers: Vec<String>,
+}
+
+/// For whom a server remembers a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, uniffi::Enum)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyScope {
+    /// For one token: with a refreshed one the same key executes again. In doubt, nothing is sent
+    /// again with other credentials without a decision.
+    Token,
+    /// For the account, whatever its token is.
+    Account,
+    /// For the device, or the session that the account has on it; a refreshed token is the same.
+    Device,
+}
+
+/// Which errors a server keeps under the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, uniffi::Enum)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplayedErrors {
+    /// None: a repeat executes again.
+    Nothing,
+    /// Those with a status of 400 to 499.
+    ClientErrors,
+    /// All.
+    All,
 }
 
 /// Where in the request the key goes.
@@ -46,17 +88,17 @@ pub enum KeyPlace {
         /// The header's name.
         name: String,
     },
-    /// A place in a JSON body, by RFC 6901 pointer. *Not supported yet.*
+    /// A place in a JSON body, by RFC 6901 pointer.
     JsonPointer {
         /// The pointer.
         pointer: String,
     },
-    /// A query parameter. *Not supported yet.*
+    /// A query parameter.
     Query {
         /// The parameter's name.
         name: String,
     },
-    /// A placeholder in the path. *Not supported yet.*
+    /// A placeholder in the path, for example `{key}`.
     Path {
         /// The placeholder.
         placeholder: String,
@@ -76,61 +118,37 @@ pub enum KeySpelling {
 }
 
 impl ServerProfile {
-    /// A server that reads an `Idempotency-Key` header and remembers keys for 24 hours. The
-    /// default: careful where the server is unknown.
-    pub fn standard() -> Self {
-        Self {
-            name: "standard".to_owned(),
-            key_place: KeyPlace::Header {
-                name: "Idempotency-Key".to_owned(),
-            },
-            key_spelling: KeySpelling::Raw,
-            effect: Effect::Keyed,
-            retention: Some(Duration::from_secs(24 * 60 * 60)),
-            quiet_time: Duration::from_secs(15),
-            locks: false,
-            aborts_handlers: false,
-            gateway_may_resend: false,
-            expected_content_types: Vec::new(),
-        }
-    }
-
-    /// A server that keeps to draft-ietf-httpapi-idempotency-key-header-07, and so locks a key in
-    /// use: it answers a concurrent repeat with 409.
-    pub fn ietf() -> Self {
-        Self {
-            name: "ietf".to_owned(),
-            quiet_time: Duration::from_secs(1),
-            locks: true,
-            ..Self::standard()
-        }
-    }
-
-    /// A server that overwrites: `PUT` with no key.
-    pub fn plain_put() -> Self {
-        Self {
-            name: "plain_put".to_owned(),
-            key_place: KeyPlace::Nowhere,
-            effect: Effect::Overwrite,
-            retention: None,
-            ..Self::standard()
-        }
-    }
-
-    /// A server without idempotency: nothing is sent again once an attempt is in doubt.
-    pub fn unkeyed() -> Self {
-        Self {
-            name: "unkeyed".to_owned(),
-            key_place: KeyPlace::Nowhere,
-            effect: Effect::Unkeyed,
-            retention: Some(Duration::ZERO),
-            ..Self::standard()
-        }
-    }
-
     /// The profile in its persisted form.
     pub(crate) fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// What is wrong with its rules and expectations.
+    pub(crate) fn check_rules(&self) -> Result<(), &'static str> {
+        for rule in &self.rules {
+            rule.check()?;
+        }
+        if self
+            .expected_member
+            .as_deref()
+            .is_some_and(|pointer| !is_pointer(pointer))
+        {
+            return Err("expected_member is a JSON pointer (RFC 6901), such as /data");
+        }
+        if !self.replay_markers.iter().all(|name| is_token(name)) {
+            return Err("replay_markers are names of headers");
+        }
+        Ok(())
+    }
+
+    /// It has to look inside the body of such an answer to judge it.
+    pub(super) fn looks_inside(&self, status: u16) -> bool {
+        let success = (200..300).contains(&status);
+        (success && self.expected_member.is_some())
+            || self
+                .rules
+                .iter()
+                .any(|rule| rule.member.is_some() && rule.is_about(status))
     }
 
     /// The key as the server reads it.
@@ -140,37 +158,6 @@ impl ServerProfile {
             KeySpelling::SfString => format!("\"{key}\""),
         }
     }
-}
-
-/// What fields are read as that an older version of the library didn't know when it stored a profile.
-impl Default for ServerProfile {
-    fn default() -> Self {
-        Self::standard()
-    }
-}
-
-/// The standard profile: an `Idempotency-Key` header, keys remembered for 24 hours.
-#[uniffi::export]
-pub fn standard_profile() -> ServerProfile {
-    ServerProfile::standard()
-}
-
-/// A server that keeps to the IETF draft and locks a key in use.
-#[uniffi::export]
-pub fn ietf_profile() -> ServerProfile {
-    ServerProfile::ietf()
-}
-
-/// A server that overwrites: `PUT` with no key.
-#[uniffi::export]
-pub fn plain_put_profile() -> ServerProfile {
-    ServerProfile::plain_put()
-}
-
-/// A server without idempotency.
-#[uniffi::export]
-pub fn unkeyed_profile() -> ServerProfile {
-    ServerProfile::unkeyed()
 }
 
 mod millis {
