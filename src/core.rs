@@ -11,6 +11,7 @@ use url::Url;
 
 use crate::clock::{Clock, SystemClock};
 use crate::config::{OutboxConfig, Seams};
+use crate::delivery::credentials::Desk;
 use crate::delivery::engine::{Engine, Parts};
 use crate::delivery::http::HttpTransport;
 use crate::entropy::{Entropy, SystemEntropy};
@@ -122,8 +123,10 @@ impl Core {
             }
         };
         let store = Arc::new(store);
+        let desk = Desk::new(Arc::clone(&clock), Arc::clone(&entropy), limits.clone());
         let engine = Engine::new(Parts {
             store: Arc::clone(&store),
+            desk,
             executor,
             clock,
             entropy,
@@ -317,6 +320,9 @@ fn check_profile(profile: &ServerProfile) -> Result<(), OpenError> {
             return Err(invalid(field, "use less than a hundred years"));
         }
     }
+    profile
+        .check_rules()
+        .map_err(|problem| invalid("profile.rules", problem))?;
     match &profile.key_place {
         KeyPlace::Header { name } => {
             let token = !name.is_empty()

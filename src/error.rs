@@ -164,6 +164,12 @@ pub enum OutboxError {
         /// The limit.
         most: u32,
     },
+    /// The account isn't the one that is signed in. Call `sign_in` first.
+    #[error("the account isn't signed in; call sign_in before its credentials are supplied")]
+    NotSignedIn {
+        /// The account.
+        account: String,
+    },
     /// No submission has this ID.
     #[error("no submission has the ID {id}; submit it, or check where the ID came from")]
     UnknownId {
@@ -208,8 +214,6 @@ pub enum OutboxError {
 /// What this version doesn't deliver yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, uniffi::Enum)]
 pub enum Feature {
-    /// Submissions of an account.
-    Accounts,
     /// Ordering keys.
     Lanes,
     /// Latest-wins keys.
@@ -218,10 +222,22 @@ pub enum Feature {
     Dependencies,
     /// Status probes.
     Probes,
-    /// Waiting for an unmetered network.
-    UnmeteredOnly,
     /// Bodies from files.
     FileBodies,
     /// Keys elsewhere than in a header.
     KeyPlaces,
+}
+
+/// What a listener may throw. It changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, uniffi::Error)]
+pub enum ListenerError {
+    /// The listener failed.
+    #[error("the listener failed")]
+    Failed,
+}
+
+impl From<uniffi::UnexpectedUniFFICallbackError> for ListenerError {
+    fn from(_: uniffi::UnexpectedUniFFICallbackError) -> Self {
+        Self::Failed
+    }
 }

@@ -53,13 +53,15 @@ mod store;
 
 pub use clock::{Clock, Now, SystemClock, UptimeMs, WallMs};
 pub use config::{CertificatePin, OutboxConfig, Seams, TlsConfig, TrustRoots};
+pub use delivery::credentials::{CredentialsListener, CredentialsReason};
 pub use delivery::drain::{DrainBudget, DrainReport, DrainStop};
+pub use delivery::engine::NetworkKind;
 pub use delivery::http::HttpTransport;
 pub use delivery::transport::{
     Exchange, ExchangeStop, Reported, Transport, WireAnswer, WireBody, WireRequest,
 };
 pub use entropy::{Entropy, SystemEntropy};
-pub use error::{Feature, OpenError, OutboxError, StorageError};
+pub use error::{Feature, ListenerError, OpenError, OutboxError, StorageError};
 pub use metrics::Stats;
 pub use model::id::{
     IdError, SubmissionId, derive_submission_id, new_submission_id, parse_submission_id,
@@ -70,13 +72,12 @@ pub use model::outcome::{
 };
 pub use model::state::{HoldReason, RejectReason, SubmissionState};
 pub use model::submission::{Body, Effect, Header, Submission};
-pub use outbox::{ChangeListener, ListenerError, Outbox, Reconciled};
+pub use outbox::{ChangeListener, Outbox, Reconciled};
+pub use policy::built_in::{BuiltInProfile, built_in_profile, profile_from_json};
 pub use policy::classify::Fault;
 pub use policy::limits::{Limits, default_limits};
-pub use policy::profile::{
-    KeyPlace, KeySpelling, ServerProfile, ietf_profile, plain_put_profile, standard_profile,
-    unkeyed_profile,
-};
+pub use policy::profile::{KeyPlace, KeyScope, KeySpelling, ReplayedErrors, ServerProfile};
+pub use policy::rules::{AnswerRule, HeaderCondition, MemberCondition, RuleVerdict};
 pub use runtime::{BoxFuture, Executor, OwnRuntime};
 pub use store::OpenReport;
 

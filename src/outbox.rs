@@ -3,23 +3,26 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::{Notify, watch};
 
+use crate::clock::WallMs;
 use crate::config::{OutboxConfig, Seams};
 use crate::core::{Core, lock};
+use crate::delivery::credentials::CredentialsListener;
 use crate::delivery::drain::{DrainBudget, DrainReport};
-use crate::error::{OpenError, OutboxError};
+use crate::delivery::engine::NetworkKind;
+use crate::error::{ListenerError, OpenError, OutboxError};
 use crate::metrics::{Calls, Stats};
 use crate::model::id::SubmissionId;
 use crate::model::outcome::{
     CancelOutcome, ChangePage, ListFilter, PageRequest, Receipt, ReceiptKind, Resolution, Snapshot,
-    SnapshotPage, Waited,
+    SnapshotPage, Waited, WaitingFor,
 };
-use crate::model::request::FrozenRequest;
+use crate::model::request::{FrozenRequest, check_account, read_credentials};
 use crate::model::state::SubmissionState;
-use crate::model::submission::Submission;
+use crate::model::submission::{Header, Submission};
 use crate::policy::limits::{LONGEST, MAX_NAME_BYTES};
 use crate::runtime::run_blocking;
 use crate::store::{OpenReport, Store, cancel_outcome};
@@ -41,20 +44,6 @@ pub trait ChangeListener: Send + Sync {
     /// Called on a thread of the core, one call at a time; calls that would come while one is
     /// running are made one call after it. It may call the outbox. An error is ignored.
     fn changed(&self) -> Result<(), ListenerError>;
-}
-
-/// What a listener may throw. It changes nothing.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, uniffi::Error)]
-pub enum ListenerError {
-    /// The listener failed.
-    #[error("the listener failed")]
-    Failed,
-}
-
-impl From<uniffi::UnexpectedUniFFICallbackError> for ListenerError {
-    fn from(_: uniffi::UnexpectedUniFFICallbackError) -> Self {
-        Self::Failed
-    }
 }
 
 /// What the outbox knows of an ID that the app kept.
@@ -114,8 +103,9 @@ impl Outbox {
         let request = self.freeze(submission)?;
         let result = store.submit(request);
         self.count(result.as_ref());
-        let receipt = result?;
+        let mut receipt = result?;
         self.core.engine.nudge();
+        self.see(&mut receipt.snapshot);
         Ok(receipt)
     }
 
@@ -126,9 +116,10 @@ impl Outbox {
             .into_iter()
             .map(|submission| self.freeze(submission))
             .collect::<Result<_, _>>()?;
-        let receipts = store.submit_all(requests)?;
-        for receipt in &receipts {
+        let mut receipts = store.submit_all(requests)?;
+        for receipt in &mut receipts {
             self.count(Ok(receipt));
+            self.see(&mut receipt.snapshot);
         }
         self.core.engine.nudge();
         Ok(receipts)
@@ -136,9 +127,10 @@ impl Outbox {
 
     /// How a submission stands, with its result once it has one.
     pub fn snapshot(&self, id: SubmissionId) -> Result<Snapshot, OutboxError> {
-        self.store()?
-            .snapshot(id)?
-            .ok_or(OutboxError::UnknownId { id })
+        let snapshot = self.store()?.snapshot(id)?;
+        let mut snapshot = snapshot.ok_or(OutboxError::UnknownId { id })?;
+        self.see(&mut snapshot);
+        Ok(snapshot)
     }
 
     /// What the outbox knows of IDs that the app kept: for an app's own database, at its start.
@@ -146,7 +138,10 @@ impl Outbox {
         let store = self.store()?;
         ids.into_iter()
             .map(|id| {
-                let snapshot = store.snapshot(id)?;
+                let mut snapshot = store.snapshot(id)?;
+                if let Some(snapshot) = &mut snapshot {
+                    self.see(snapshot);
+                }
                 Ok(Reconciled { id, snapshot })
             })
             .collect()
@@ -160,7 +155,11 @@ impl Outbox {
                 "use zero, or next of the page before",
             ));
         }
-        self.store()?.list(filter, page)
+        let mut page = self.store()?.list(filter, page)?;
+        for snapshot in &mut page.snapshots {
+            self.see(snapshot);
+        }
+        Ok(page)
     }
 
     /// Waits until a submission is settled or held, or the time is over. Resolves also if that
@@ -195,7 +194,11 @@ impl Outbox {
                         return Err(OutboxError::Closed);
                     }
                 }
-                () = &mut over => return Ok(Waited::TimedOut { snapshot }),
+                () = &mut over => {
+                    let mut snapshot = snapshot;
+                    self.see(&mut snapshot);
+                    return Ok(Waited::TimedOut { snapshot });
+                }
             }
         }
     }
@@ -240,7 +243,8 @@ impl Outbox {
         let was_final = store
             .snapshot(id)?
             .is_some_and(|snapshot| snapshot.state.is_final());
-        let snapshot = store.cancel(id)?;
+        let mut snapshot = store.cancel(id)?;
+        self.see(&mut snapshot);
         Ok(cancel_outcome(snapshot, was_final))
     }
 
@@ -251,7 +255,10 @@ impl Outbox {
         revision: i64,
         resolution: Resolution,
     ) -> Result<Snapshot, OutboxError> {
-        let snapshot = self.store()?.resolve(id, revision, resolution)?;
+        let credentials = self.core.engine.parts().desk.usable();
+        let number = credentials.map(|usable| usable.number);
+        let mut snapshot = self.store()?.resolve(id, revision, resolution, number)?;
+        self.see(&mut snapshot);
         self.core.engine.nudge();
         Ok(snapshot)
     }
@@ -259,7 +266,8 @@ impl Outbox {
     /// Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
     /// never makes a second submission.
     pub fn wake(&self, id: SubmissionId) -> Result<Snapshot, OutboxError> {
-        let snapshot = self.store()?.wake(id)?;
+        let mut snapshot = self.store()?.wake(id)?;
+        self.see(&mut snapshot);
         self.core.engine.nudge();
         Ok(snapshot)
     }
@@ -296,6 +304,73 @@ impl Outbox {
         Ok(())
     }
 
+    /// Signs an account in, and any other out. Which one is remembered; its credentials are not.
+    /// What others have submitted is kept and waits. An account whose gate was closed, since its
+    /// credentials were refused, is asked for new ones.
+    pub fn sign_in(&self, account: String) -> Result<(), OutboxError> {
+        check_account(&account)?;
+        let store = self.store()?;
+        self.core.engine.parts().desk.forget();
+        store.sign_in(&account)?;
+        self.core.engine.nudge();
+        Ok(())
+    }
+
+    /// Signs the account out and forgets its credentials. What it has submitted is kept and waits
+    /// for it to come back; requests that are on the wire come to their end.
+    pub fn sign_out(&self) -> Result<(), OutboxError> {
+        let store = self.store()?;
+        self.core.engine.parts().desk.forget();
+        store.sign_out()
+    }
+
+    /// The account that is signed in, here or by another process.
+    pub fn signed_in(&self) -> Result<Option<String>, OutboxError> {
+        Ok(self.store()?.signed_in()?.map(|signed_in| signed_in.name))
+    }
+
+    /// Gives the headers that the account's requests carry from now on, for example `Authorization`.
+    /// They are kept in memory alone. `valid_until`, by this device's clock, lets fresh ones be asked
+    /// for in time. A list without headers means that the account needs none.
+    ///
+    /// # Errors
+    /// [`OutboxError::NotSignedIn`] for another account than the one that is signed in;
+    /// [`OutboxError::Invalid`] and [`OutboxError::HeaderRefused`] for headers that can't be sent.
+    pub fn supply_credentials(
+        &self,
+        account: String,
+        headers: Vec<Header>,
+        valid_until: Option<SystemTime>,
+    ) -> Result<(), OutboxError> {
+        let headers = read_credentials(headers, &self.core.profile)?;
+        let names = headers.iter().map(|header| header.name.clone()).collect();
+        let signed_in = self.store()?.credentials_supplied(&account, names)?;
+        let valid_until = valid_until.map(WallMs::from_system_time);
+        let engine = &self.core.engine;
+        engine.parts().desk.supply(&signed_in, headers, valid_until);
+        engine.nudge();
+        Ok(())
+    }
+
+    /// Sets who is told that credentials are needed, or nobody. Replaces the one before.
+    pub fn set_credentials_listener(
+        &self,
+        listener: Option<Arc<dyn CredentialsListener>>,
+    ) -> Result<(), OutboxError> {
+        self.store()?;
+        self.core.engine.parts().desk.set_listener(listener);
+        self.core.engine.nudge();
+        Ok(())
+    }
+
+    /// Tells what the system says of the network. Waits that are for want of one end within seconds;
+    /// never a wait that the server asked for, and never the quiet time. What may only go over an
+    /// unmetered network is stopped when it costs. A hint: nothing depends on its coming.
+    pub fn network_available(&self, kind: NetworkKind) -> Result<(), OutboxError> {
+        self.store()?;
+        self.core.engine.network_available(kind)
+    }
+
     /// Numbers about the outbox.
     pub fn stats(&self) -> Result<Stats, OutboxError> {
         let counts = self.store()?.counts()?;
@@ -329,6 +404,32 @@ impl Outbox {
             return Err(OutboxError::Closed);
         }
         Ok(Arc::clone(&self.core.engine.parts().store))
+    }
+
+    /// Adds what only this process knows: whether there are credentials, and what the network is like.
+    fn see(&self, snapshot: &mut Snapshot) {
+        let Some(waiting_for) = &mut snapshot.waiting_for else {
+            return;
+        };
+        let engine = &self.core.engine;
+        let lacks_credentials = snapshot.account.as_ref().is_some_and(|account| {
+            let usable = engine.parts().desk.usable();
+            usable.is_none_or(|usable| usable.account != *account)
+        });
+        match waiting_for {
+            WaitingFor::SignedOut => {}
+            _ if lacks_credentials => *waiting_for = WaitingFor::Credentials,
+            WaitingFor::Unmetered if engine.network() == Some(NetworkKind::Unmetered) => {
+                *waiting_for = WaitingFor::Due {
+                    at: snapshot.accepted_at,
+                };
+            }
+            WaitingFor::Due { .. }
+            | WaitingFor::Network { .. }
+            | WaitingFor::Unmetered
+            | WaitingFor::Gate { .. }
+            | WaitingFor::Credentials => {}
+        }
     }
 
     fn freeze(&self, submission: Submission) -> Result<FrozenRequest, OutboxError> {

@@ -50,6 +50,8 @@ pub struct DrainReport {
 pub enum DrainStop {
     /// Nothing is due, and nothing is on the wire.
     NothingDue,
+    /// Nothing else is due, and what is left waits for credentials that nobody has supplied.
+    CredentialsNeeded,
     /// The budget ended.
     BudgetEnded,
     /// `suspend` or `close` was called.

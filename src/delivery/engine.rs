@@ -9,16 +9,17 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
+use super::credentials::Desk;
 use super::drain::{Drain, DrainBudget, DrainReport, DrainStop};
 use super::gate::{Gate, Report};
 use super::lease::Lease;
 use super::transport::Transport;
 use crate::clock::Clock;
-use crate::entropy::Entropy;
+use crate::entropy::{Entropy, up_to};
 use crate::error::{OutboxError, StorageError};
-use crate::policy::limits::{Limits, STORE_RETRY_FIRST, STORE_RETRY_MOST};
+use crate::policy::limits::{Limits, NETWORK_JITTER, STORE_RETRY_FIRST, STORE_RETRY_MOST};
 use crate::runtime::{Executor, run_blocking};
-use crate::store::{Store, earliest};
+use crate::store::{Stepped, Store, Terms, earliest};
 
 /// What the engine is made of: every seam in one place.
 pub(crate) struct Parts {
@@ -27,6 +28,7 @@ pub(crate) struct Parts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) desk: Desk,
     pub(crate) limits: Limits,
     pub(crate) user_agent: String,
 }
@@ -38,7 +40,19 @@ pub(crate) struct Engine {
     pub(super) demand: Mutex<Demand>,
     pub(super) nudge: Arc<Notify>,
     pub(super) reports: mpsc::UnboundedSender<Report>,
+    network: Mutex<Option<NetworkKind>>,
     changed: watch::Sender<u64>,
+}
+
+/// What kind of network there is, as far as the host knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, uniffi::Enum)]
+pub enum NetworkKind {
+    /// None. Only a hint: what is due is tried all the same, and waits by its backoff.
+    None,
+    /// One that costs by the byte, such as a mobile network.
+    Metered,
+    /// One that doesn't.
+    Unmetered,
 }
 
 /// Who wants the pump to run.
@@ -61,6 +75,10 @@ struct Turned {
     /// When the pump has to turn again by itself.
     next: Option<Duration>,
     in_flight: usize,
+    /// Submissions wait for credentials that nobody has supplied.
+    needs_credentials: bool,
+    /// They may come at any moment.
+    awaits_credentials: bool,
     /// Answers that could not be written down yet.
     unsettled: bool,
     /// The last demand that it knows of.
@@ -77,6 +95,7 @@ impl Engine {
             demand: Mutex::default(),
             nudge: Arc::new(Notify::new()),
             reports: sender,
+            network: Mutex::default(),
             changed: watch::Sender::new(0),
             parts,
         })
@@ -141,9 +160,41 @@ impl Engine {
         Ok(())
     }
 
+    /// What a claim may use now.
+    pub(super) fn terms(&self) -> Terms {
+        Terms {
+            credentials: self.parts.desk.usable(),
+            unmetered: self.network() == Some(NetworkKind::Unmetered),
+        }
+    }
+
+    pub(crate) fn network(&self) -> Option<NetworkKind> {
+        *lock(&self.network)
+    }
+
+    /// The network has changed, or is there again.
+    pub(crate) fn network_available(
+        self: &Arc<Self>,
+        kind: NetworkKind,
+    ) -> Result<(), OutboxError> {
+        let before = lock(&self.network).replace(kind);
+        if kind != NetworkKind::Unmetered && before != Some(kind) {
+            let mut gate = lock(&self.gate);
+            self.collect(&mut gate);
+            self.stop_unmetered(&mut gate);
+        }
+        if kind != NetworkKind::None {
+            let most = u64::try_from(NETWORK_JITTER.as_millis()).unwrap_or_default();
+            let jitter = Duration::from_millis(up_to(self.parts.entropy.as_ref(), most));
+            self.parts.store.network_returned(jitter)?;
+        }
+        self.nudge();
+        Ok(())
+    }
+
     /// Stops what is on the wire and is quiet: when this returns, no transaction of the pump is
     /// open and none will come. What may have been sent is recorded as unknown.
-    pub(crate) fn suspend(&self) -> Result<(), OutboxError> {
+    pub(crate) fn suspend(self: &Arc<Self>) -> Result<(), OutboxError> {
         {
             let mut demand = lock(&self.demand);
             demand.suspended = true;
@@ -159,7 +210,7 @@ impl Engine {
         self.settle(&mut gate)
     }
 
-    pub(crate) fn close(&self) {
+    pub(crate) fn close(self: &Arc<Self>) {
         lock(&self.demand).closed = true;
         // What can't be settled now is taken over by the next opening.
         drop(self.suspend());
@@ -238,7 +289,12 @@ impl Engine {
                 let room = claims && gate.flights.len() < self.most_in_flight();
                 let renewal = (!gate.flights.is_empty()).then(|| self.parts.limits.lease / 4);
                 let due = if room { stepped.due } else { None };
-                turned.next = earliest([due, stepped.chores, renewal]);
+                let asking = if claims {
+                    self.ask_for_credentials(&stepped, &mut turned)
+                } else {
+                    None
+                };
+                turned.next = earliest([due, stepped.chores, renewal, asking]);
             }
             Err(error) => turned.error = Some(error),
         }
@@ -250,6 +306,31 @@ impl Engine {
         turned
     }
 
+    /// Nudges the host, if nothing but credentials is missing. Returns when to look again.
+    fn ask_for_credentials(&self, stepped: &Stepped, turned: &mut Turned) -> Option<Duration> {
+        let signed_in = stepped.signed_in.as_ref()?;
+        if !stepped.needs_credentials {
+            return None;
+        }
+        let asking = self.parts.desk.ask(signed_in, turned.asked);
+        turned.needs_credentials = true;
+        turned.awaits_credentials = asking.awaited;
+        if let Some((listener, reason)) = asking.nudge {
+            let account = signed_in.name.clone();
+            let executor = Arc::clone(&self.parts.executor);
+            self.parts.executor.spawn(Box::pin(async move {
+                // What it throws, or whether it panics, changes nothing: it is asked again.
+                drop(
+                    run_blocking(&executor, move || {
+                        listener.credentials_needed(account, reason)
+                    })
+                    .await,
+                );
+            }));
+        }
+        asking.again
+    }
+
     /// Answers the drains that are over. `None` if nobody wants the pump any more; otherwise how
     /// long to sleep.
     fn go_on(&self, turned: Turned, next: Option<Duration>) -> Option<Option<Duration>> {
@@ -259,6 +340,7 @@ impl Engine {
         let idle = turned.error.is_none()
             && turned.in_flight == 0
             && !turned.unsettled
+            && !turned.awaits_credentials
             && turned.due.is_none_or(|due| !due.is_zero());
         let wake_at =
             earliest([turned.due, turned.next]).map(|next| now.wall.plus(next).to_system_time());
@@ -277,6 +359,8 @@ impl Engine {
                 drain.finish(DrainStop::Suspended, turned.in_flight, None);
             } else if let Some(error) = &turned.error {
                 drain.fail(error.clone());
+            } else if idle && turned.needs_credentials {
+                drain.finish(DrainStop::CredentialsNeeded, 0, wake_at);
             } else if idle {
                 drain.finish(DrainStop::NothingDue, 0, wake_at);
             } else if over {

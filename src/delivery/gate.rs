@@ -5,15 +5,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use super::engine::{Engine, lock};
-use super::judge::{About, judge, wire_request};
-use super::transport::{Ears, Exchange, Reported, Shared};
+use super::judge::{About, find, judge, wire_request};
+use super::transport::{Ears, Exchange, Reported, Shared, WireBody, WireRequest};
 use crate::clock::UptimeMs;
 use crate::error::{OutboxError, StorageError};
 use crate::policy::classify::Fault;
 use crate::policy::limits::{RETAIN_EVERY, RETAIN_STEPS};
+use crate::policy::redirect::{Follow, follow};
 use crate::store::{Claim, Finished, Step, Stepped};
 
 /// What is on the wire, and what came back from it.
@@ -28,7 +30,10 @@ pub(super) struct Gate {
 pub(super) struct Flight {
     about: Arc<About>,
     shared: Arc<Shared>,
+    /// What was sent, in case a redirect asks for it elsewhere.
+    request: WireRequest,
     began: UptimeMs,
+    unmetered_only: bool,
 }
 
 pub(super) struct Report {
@@ -52,10 +57,27 @@ impl Engine {
     /// Ends everything on the wire from this side. What may have left is unknown then.
     pub(super) fn stop_flights(&self, gate: &mut Gate) {
         for flight in std::mem::take(&mut gate.flights).into_values() {
-            let fault = flight.shared.stop(Fault::Stopped);
-            let finished = self.judge(&flight.about, Reported::Failed(fault));
-            gate.unsettled.push(finished);
+            self.stop_flight(gate, &flight);
         }
+    }
+
+    /// Ends what must not go over a network that costs by the byte.
+    pub(super) fn stop_unmetered(&self, gate: &mut Gate) {
+        let metered = |flight: &mut Flight| flight.unmetered_only;
+        let flights: Vec<Flight> = gate
+            .flights
+            .extract_if(|_, flight| metered(flight))
+            .map(|(_, flight)| flight)
+            .collect();
+        for flight in flights {
+            self.stop_flight(gate, &flight);
+        }
+    }
+
+    fn stop_flight(&self, gate: &mut Gate, flight: &Flight) {
+        let fault = flight.shared.stop(Fault::Stopped);
+        let finished = self.judge(&flight.about, Reported::Failed(fault));
+        gate.unsettled.push(finished);
     }
 
     pub(super) fn most_in_flight(&self) -> usize {
@@ -73,6 +95,7 @@ impl Engine {
             finished: gate.unsettled.clone(),
             capacity: if claims { room } else { 0 },
             on_the_wire: !gate.flights.is_empty(),
+            terms: self.terms(),
         };
         let mut stepped = self.carry_out(step)?;
         gate.unsettled.clear();
@@ -151,15 +174,26 @@ impl Engine {
         self.lease.extend(until);
     }
 
-    pub(super) fn collect(&self, gate: &mut Gate) {
-        while let Ok(report) = gate.reports.try_recv() {
-            if let Some(flight) = gate.flights.remove(&report.about.attempt) {
+    pub(super) fn collect(self: &Arc<Self>, gate: &mut Gate) {
+        while let Ok(Report { about, reported }) = gate.reports.try_recv() {
+            if let Some(flight) = gate.flights.get(&about.attempt) {
+                if about.hops < flight.about.hops {
+                    // The attempt has been redirected since; its last answer is the one that counts.
+                    continue;
+                }
+                if let Some((about, request)) = redirected(&about, &flight.request, &reported) {
+                    let unmetered_only = flight.unmetered_only;
+                    self.send(gate, about, request, unmetered_only);
+                    continue;
+                }
+            }
+            if let Some(flight) = gate.flights.remove(&about.attempt) {
                 let took = self.parts.clock.now().uptime.since(flight.began);
                 for (_, drain) in &mut lock(&self.demand).drains {
                     drain.note_exchange(took);
                 }
             }
-            let finished = self.judge(&report.about, report.reported);
+            let finished = self.judge(&about, reported);
             gate.unsettled.push(finished);
         }
     }
@@ -174,9 +208,37 @@ impl Engine {
         )
     }
 
-    fn launch(&self, gate: &mut Gate, claim: Claim) {
-        let about = Arc::new(About::of(&claim));
-        let request = wire_request(claim.request, &self.parts.user_agent, &self.parts.limits);
+    fn launch(self: &Arc<Self>, gate: &mut Gate, claim: Claim) {
+        let about = About::of(&claim);
+        let credentials = match &claim.credentials {
+            None => Some(Vec::new()),
+            // Looked at again: they may have gone with their account since the claim.
+            Some(usable) => self.parts.desk.headers(usable),
+        };
+        let Some(credentials) = credentials else {
+            let finished = self.judge(&about, Reported::Failed(Fault::NotSent));
+            gate.unsettled.push(finished);
+            return;
+        };
+        let unmetered_only = claim.request.unmetered_only;
+        let request = wire_request(
+            claim.request,
+            credentials,
+            &self.parts.user_agent,
+            &self.parts.limits,
+        );
+        self.send(gate, about, request, unmetered_only);
+    }
+
+    /// Puts a request of an open attempt on the wire.
+    fn send(
+        self: &Arc<Self>,
+        gate: &mut Gate,
+        about: About,
+        request: WireRequest,
+        unmetered_only: bool,
+    ) {
+        let about = Arc::new(about);
         let shared = {
             let about = Arc::clone(&about);
             let reports = self.reports.clone();
@@ -193,13 +255,18 @@ impl Engine {
                 progressed: Box::new(|_| {}),
             })
         };
-        let attempt = about.attempt;
+        let now = self.parts.clock.now().uptime;
         let flight = Flight {
-            about,
             shared: Arc::clone(&shared),
-            began: self.parts.clock.now().uptime,
+            request: request.clone(),
+            began: gate
+                .flights
+                .get(&about.attempt)
+                .map_or(now, |flight| flight.began),
+            about: Arc::clone(&about),
+            unmetered_only,
         };
-        gate.flights.insert(attempt, flight);
+        gate.flights.insert(about.attempt, flight);
         let executor = Arc::clone(&self.parts.executor);
         let patience = self.parts.limits.request_timeout;
         let sleep = move || executor.sleep(patience);
@@ -208,4 +275,44 @@ impl Engine {
             .spawn(Box::pin(Arc::clone(&shared).time_out(sleep)));
         self.parts.transport.start(request, Exchange::new(shared));
     }
+}
+
+/// Where an attempt goes on, if its answer is a redirect that is followed.
+fn redirected(
+    about: &About,
+    sent: &WireRequest,
+    reported: &Reported,
+) -> Option<(About, WireRequest)> {
+    let Reported::Answered(answer) = reported else {
+        return None;
+    };
+    if about.following {
+        return None;
+    }
+    let location = find(answer, "location");
+    let (request, following) = match follow(answer.status, location, &sent.url, about.hops)? {
+        Follow::Same(url) => (
+            WireRequest {
+                url,
+                ..sent.clone()
+            },
+            false,
+        ),
+        Follow::Get(url) => (get(sent, url, about.key_header().as_deref()), true),
+    };
+    Some((about.redirected(following), request))
+}
+
+/// Asks where a 303 pointed: without the body, and without the key, which belongs to the action.
+fn get(sent: &WireRequest, url: String, key_header: Option<&str>) -> WireRequest {
+    let mut request = WireRequest {
+        method: "GET".to_owned(),
+        url,
+        body: WireBody::Bytes(Bytes::new()),
+        ..sent.clone()
+    };
+    request
+        .headers
+        .retain(|header| header.name != "content-type" && Some(header.name.as_str()) != key_header);
+    request
 }

@@ -1,17 +1,18 @@
 //! From what a transport reported to what the store settles: builds the wire request, asks the
 //! classifier, and turns its judgement into waits and words.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::transport::{Reported, WireAnswer, WireBody, WireRequest};
 use crate::clock::WallMs;
-use crate::entropy::Entropy;
+use crate::entropy::{Entropy, up_to};
 use crate::model::id::SubmissionId;
 use crate::model::request::FrozenRequest;
 use crate::model::state::Proof;
 use crate::model::submission::{Effect, Header};
 use crate::policy::backoff::{exponential, with_jitter};
-use crate::policy::classify::{self, Answer, Circumstances, Fault, Judgement, Wait};
+use crate::policy::classify::{self, Answer, Circumstances, Fault, History, Judgement, Wait};
 use crate::policy::limits::Limits;
 use crate::policy::profile::{KeyPlace, ServerProfile};
 use crate::store::KeptAnswer;
@@ -22,11 +23,16 @@ use crate::store::{Claim, Finished};
 pub(super) struct About {
     pub(super) submission: i64,
     pub(super) attempt: i64,
+    /// How often it has followed a redirect.
+    pub(super) hops: u32,
+    /// It asks where a 303 pointed.
+    pub(super) following: bool,
     id: SubmissionId,
     effect: Effect,
-    profile: ServerProfile,
+    profile: Arc<ServerProfile>,
+    account: bool,
     failures: u32,
-    busy: (u32, Duration),
+    history: History,
 }
 
 impl About {
@@ -34,11 +40,47 @@ impl About {
         Self {
             submission: claim.submission,
             attempt: claim.attempt,
+            hops: 0,
+            following: false,
             id: claim.request.id,
             effect: claim.request.effect,
-            profile: claim.request.profile.clone(),
+            profile: Arc::new(claim.request.profile.clone()),
+            account: claim.credentials.is_some(),
             failures: claim.failures,
-            busy: claim.busy,
+            history: claim.history,
+        }
+    }
+
+    /// The same attempt, one redirect later.
+    pub(super) fn redirected(&self, following: bool) -> Self {
+        Self {
+            hops: self.hops + 1,
+            following,
+            ..self.clone()
+        }
+    }
+
+    /// The header that carries the key, if one does.
+    pub(super) fn key_header(&self) -> Option<String> {
+        match &self.profile.key_place {
+            KeyPlace::Header { name } => Some(name.to_ascii_lowercase()),
+            KeyPlace::JsonPointer { .. }
+            | KeyPlace::Query { .. }
+            | KeyPlace::Path { .. }
+            | KeyPlace::Nowhere => None,
+        }
+    }
+
+    fn circumstances<'a>(&'a self, limits: &'a Limits, wall: WallMs) -> Circumstances<'a> {
+        Circumstances {
+            effect: self.effect,
+            profile: &self.profile,
+            limits,
+            derived_id: self.id.is_derived(),
+            account: self.account,
+            following: self.following,
+            history: self.history,
+            wall,
         }
     }
 }
@@ -57,19 +99,23 @@ const KEPT_HEADERS: [&str; 8] = [
 ];
 
 /// The request as it goes out: the same at every attempt, but for a user agent that the submission
-/// doesn't store and an update of the app may change.
+/// doesn't store and an update of the app may change, and for its account's credentials.
 pub(super) fn wire_request(
     request: FrozenRequest,
+    credentials: Vec<Header>,
     user_agent: &str,
     limits: &Limits,
 ) -> WireRequest {
     let mut headers = request.headers;
+    // Stored before anybody knew that it is one of the credentials.
+    headers.retain(|stored| !credentials.iter().any(|header| header.name == stored.name));
     if let Some(content_type) = request.content_type {
         headers.push(header("content-type", content_type));
     }
     if let KeyPlace::Header { name } = &request.profile.key_place {
         headers.push(header(&name.to_ascii_lowercase(), request.wire_key));
     }
+    headers.extend(credentials);
     for (name, value) in [("accept", "*/*"), ("user-agent", user_agent)] {
         if !headers.iter().any(|stored| stored.name == name) {
             headers.push(header(name, value.to_owned()));
@@ -100,16 +146,12 @@ pub(super) fn judge(
     wall: WallMs,
     entropy: &dyn Entropy,
 ) -> Finished {
+    let circumstances = about.circumstances(limits, wall);
     match reported {
         Reported::Failed(fault) => {
-            let judgement = classify::fault(fault, about.effect);
-            finished(
-                about,
-                judgement,
-                Some(words(fault).to_owned()),
-                limits,
-                entropy,
-            )
+            let judgement = classify::fault(fault, &circumstances);
+            let problem = Some(words(fault).to_owned());
+            finished(about, judgement, problem, limits, entropy)
         }
         Reported::Answered(answer) => {
             let seen = Answer {
@@ -118,18 +160,7 @@ pub(super) fn judge(
                 body: &answer.body,
                 complete: answer.complete,
             };
-            let judgement = classify::answer(
-                &seen,
-                &Circumstances {
-                    effect: about.effect,
-                    profile: &about.profile,
-                    limits,
-                    derived_id: about.id.is_derived(),
-                    busy_answers: about.busy.0,
-                    busy_for: about.busy.1,
-                    wall,
-                },
-            );
+            let judgement = classify::answer(&seen, &circumstances);
             let problem = (judgement.proves != Proof::Applied)
                 .then(|| format!("the server answered {}", answer.status));
             let server_time = seen.server_time(&about.profile);
@@ -151,6 +182,7 @@ fn finished(
 ) -> Finished {
     let quiet = limits.quiet_time.unwrap_or(about.profile.quiet_time);
     let (wait, asked) = match judgement.wait {
+        Wait::Nothing => (Duration::ZERO, Duration::ZERO),
         Wait::Backoff => (exponential(about.failures + 1, limits), Duration::ZERO),
         Wait::Server(asked) => (exponential(about.failures + 1, limits), asked),
         Wait::Long => (limits.backoff_most, Duration::ZERO),
@@ -164,6 +196,7 @@ fn finished(
         attempt: about.attempt,
         delay: with_jitter(wait, floor, entropy),
         floor,
+        spread: u32::try_from(up_to(entropy, 500)).unwrap_or_default(),
         judgement,
         problem,
         answer: None,
@@ -184,7 +217,7 @@ fn keep(answer: WireAnswer) -> KeptAnswer {
     }
 }
 
-fn find<'a>(answer: &'a WireAnswer, name: &str) -> Option<&'a str> {
+pub(super) fn find<'a>(answer: &'a WireAnswer, name: &str) -> Option<&'a str> {
     answer
         .headers
         .iter()

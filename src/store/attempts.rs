@@ -42,13 +42,19 @@ pub(super) fn prune(tx: &Tx<'_>, row: &Row) -> rusqlite::Result<()> {
 }
 
 /// Opens an attempt, in the transaction that claims. Its number is the fence.
-pub(super) fn open(tx: &Tx<'_>, row: &Row, owner: i64, reading: &Reading) -> rusqlite::Result<i64> {
+pub(super) fn open(
+    tx: &Tx<'_>,
+    row: &Row,
+    owner: i64,
+    reading: &Reading,
+    credentials: Option<i64>,
+) -> rusqlite::Result<i64> {
     tx.connection
         .prepare_cached(
             "INSERT INTO attempt (submission, number, mark, owner, epoch, consented, boot,
-                began_uptime, began_device, began_wall)
+                began_uptime, began_device, began_wall, credentials)
              VALUES (:submission, :number, 'open', :owner, :epoch, :consented, :boot, :uptime,
-                :device, :wall)",
+                :device, :wall, :credentials)",
         )?
         .insert(named_params! {
             ":submission": row.seq,
@@ -60,7 +66,45 @@ pub(super) fn open(tx: &Tx<'_>, row: &Row, owner: i64, reading: &Reading) -> rus
             ":uptime": reading.uptime.0,
             ":device": reading.device.0,
             ":wall": reading.wall.0,
+            ":credentials": credentials,
         })
+}
+
+/// True if the last attempt was sent with other credentials than these.
+pub(super) fn changed_credentials(
+    tx: &Tx<'_>,
+    row: &Row,
+    now: Option<i64>,
+) -> rusqlite::Result<bool> {
+    tx.connection
+        .prepare_cached(
+            "SELECT 1 FROM attempt WHERE submission = ?1 AND number = ?2 AND credentials IS NOT ?3",
+        )?
+        .exists((row.seq, row.attempts, now))
+}
+
+/// True if an attempt that may have taken effect, or has, was sent with other credentials.
+pub(super) fn in_doubt_with_others(
+    connection: &Connection,
+    submission: i64,
+    now: Option<i64>,
+) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached(
+            "SELECT 1 FROM attempt WHERE submission = ?1 AND mark <> 'not_applied'
+             AND credentials IS NOT ?2",
+        )?
+        .exists((submission, now))
+}
+
+/// Attempts since the first that took effect.
+pub(super) fn since_applied(connection: &Connection, submission: i64) -> rusqlite::Result<u32> {
+    connection
+        .prepare_cached(
+            "SELECT count(*) FROM attempt WHERE submission = ?1 AND id > (
+                SELECT min(id) FROM attempt WHERE submission = ?1 AND mark = 'applied')",
+        )?
+        .query_row([submission], |row| row.get(0))
 }
 
 /// True if the attempt consumed a consent to a second effect.
@@ -126,32 +170,38 @@ pub(super) fn mark(connection: &Connection, attempt: i64) -> rusqlite::Result<Op
     }))
 }
 
-/// How many unknown attempts of the present epoch there are besides this one.
-pub(super) fn unknown_of_epoch(
+/// How many unknown attempts there are besides this one, from an epoch on.
+pub(super) fn unknown_since(
     connection: &Connection,
     row: &Row,
+    epoch: i64,
     besides: i64,
 ) -> rusqlite::Result<u32> {
     connection
         .prepare_cached(
             "SELECT count(*) FROM attempt WHERE submission = ?1 AND mark = 'unknown'
-             AND epoch = ?2 AND id <> ?3",
+             AND epoch >= ?2 AND id <> ?3",
         )?
-        .query_row((row.seq, row.epoch, besides), |found| found.get(0))
+        .query_row((row.seq, epoch, besides), |found| found.get(0))
 }
 
 /// Marks them as proven to be without effect.
-pub(super) fn close_unknown_of_epoch(tx: &Tx<'_>, row: &Row, besides: i64) -> rusqlite::Result<()> {
+pub(super) fn close_unknown_since(
+    tx: &Tx<'_>,
+    row: &Row,
+    epoch: i64,
+    besides: i64,
+) -> rusqlite::Result<()> {
     tx.connection
         .prepare_cached(
             "UPDATE attempt SET mark = 'not_applied', ended_wall = coalesce(ended_wall, ?4)
-             WHERE submission = ?1 AND mark = 'unknown' AND epoch = ?2 AND id <> ?3",
+             WHERE submission = ?1 AND mark = 'unknown' AND epoch >= ?2 AND id <> ?3",
         )?
-        .execute((row.seq, row.epoch, besides, tx.now.wall.0))?;
+        .execute((row.seq, epoch, besides, tx.now.wall.0))?;
     Ok(())
 }
 
-/// When the earliest attempt in doubt began. Its age is recorded, in case the clock is set back
+/// When the earliest attempt began that is in doubt, or whose result is still asked for. Its age is recorded, in case the clock is set back
 /// later.
 pub(super) fn earliest_in_doubt(
     tx: &Tx<'_>,
@@ -162,7 +212,7 @@ pub(super) fn earliest_in_doubt(
         .connection
         .prepare_cached(
             "SELECT id, boot, began_uptime, began_device, began_wall, age FROM attempt
-             WHERE submission = ?1 AND mark IN ('open', 'unknown') ORDER BY number LIMIT 1",
+             WHERE submission = ?1 AND mark <> 'not_applied' ORDER BY number LIMIT 1",
         )?
         .query_row([row.seq], |found| {
             Ok((

@@ -1,8 +1,7 @@
 //! The claim: what is ready goes by priority, then in the order of acceptance, and an attempt is
 //! opened for each in the same transaction.
 
-use std::time::Duration;
-
+use super::gates::{self, Access, Terms, Usable, ways};
 use super::intake::thaw;
 use super::owner::Owner;
 use super::step::expire_one;
@@ -12,8 +11,11 @@ use super::{attempts, profiles};
 use crate::error::OutboxError;
 use crate::model::request::FrozenRequest;
 use crate::model::state::{Event, SubmissionState};
+use crate::model::submission::Effect;
 use crate::policy::age::{Reading, key_lifetime, lifetime_over};
+use crate::policy::classify::History;
 use crate::policy::limits::{Limits, STEP_ROWS};
+use crate::policy::profile::{KeyScope, ServerProfile};
 
 /// A submission in flight, and its open attempt.
 pub(crate) struct Claim {
@@ -25,8 +27,10 @@ pub(crate) struct Claim {
     pub(crate) request: FrozenRequest,
     /// Failures in a row before this attempt.
     pub(crate) failures: u32,
-    /// "In progress" answers before it, and the waits that were set after them.
-    pub(crate) busy: (u32, Duration),
+    /// What the attempts before have shown.
+    pub(crate) history: History,
+    /// Whose credentials to send it with, and which.
+    pub(crate) credentials: Option<Usable>,
 }
 
 /// Claims up to `capacity`, by priority, then in the order of acceptance.
@@ -35,6 +39,7 @@ pub(super) fn claim(
     owner: &Owner,
     limits: &Limits,
     capacity: usize,
+    terms: &Terms,
 ) -> Result<Vec<Claim>, OutboxError> {
     let mut claims = Vec::new();
     if capacity == 0 {
@@ -44,7 +49,7 @@ pub(super) fn claim(
     let rows = capacity.min(STEP_ROWS);
     // What is looked at and not claimed leaves the queue (held, rejected), so this ends.
     for _ in 0..STEP_ROWS {
-        let heads = heads(tx, rows - claims.len())?;
+        let heads = heads(tx, rows - claims.len(), terms)?;
         if heads.is_empty() {
             break;
         }
@@ -54,7 +59,7 @@ pub(super) fn claim(
                 None => &*reading.insert(attempts::reading(tx)?),
             };
             let row = submissions::by_seq(tx.connection, seq).map_err(OutboxError::from);
-            let claimed = row.and_then(|row| claim_one(tx, owner, limits, row, reading));
+            let claimed = row.and_then(|row| claim_one(tx, owner, limits, row, reading, terms));
             claims.extend(or_quarantine(tx, seq, claimed)?.flatten());
         }
         if claims.len() == rows {
@@ -64,35 +69,45 @@ pub(super) fn claim(
     Ok(claims)
 }
 
-/// The first of what is ready, over all channels that have something ready. There are as many of
-/// them as hosts, a few; the next one is found by one step in the index.
-fn heads(tx: &Tx<'_>, most: usize) -> rusqlite::Result<Vec<i64>> {
+/// The first of what is ready and has its way open.
+fn heads(tx: &Tx<'_>, most: usize, terms: &Terms) -> rusqlite::Result<Vec<i64>> {
     let mut heads: Vec<(i32, i64)> = Vec::new();
-    let mut channel: Option<i64> = next_channel(tx, 0)?;
-    while let Some(id) = channel {
-        let mut statement = tx.connection.prepare_cached(
-            "SELECT priority, seq FROM submission WHERE ready = 1 AND channel = ?1
-             ORDER BY priority DESC, seq LIMIT ?2",
-        )?;
-        let rows = statement.query_map((id, most as i64), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        for head in rows {
-            heads.push(head?);
+    for way in ways(tx, terms)? {
+        if way.access != Access::Open {
+            continue;
         }
-        channel = next_channel(tx, id)?;
+        heads_of(tx, way.channel, "1", most, &mut heads)?;
+        if terms.unmetered {
+            heads_of(tx, way.channel, "2", most, &mut heads)?;
+        }
     }
     heads.sort_by_key(|(priority, seq)| (std::cmp::Reverse(*priority), *seq));
     heads.truncate(most);
     Ok(heads.into_iter().map(|(_, seq)| seq).collect())
 }
 
-fn next_channel(tx: &Tx<'_>, after: i64) -> rusqlite::Result<Option<i64>> {
-    tx.connection
-        .prepare_cached("SELECT min(channel) FROM submission WHERE ready = 1 AND channel > ?1")?
-        .query_row([after], |row| row.get(0))
+fn heads_of(
+    tx: &Tx<'_>,
+    channel: i64,
+    ready: &str,
+    most: usize,
+    into: &mut Vec<(i32, i64)>,
+) -> rusqlite::Result<()> {
+    let mut statement = tx.connection.prepare_cached(&format!(
+        "SELECT priority, seq FROM submission WHERE ready = {ready} AND channel = ?1
+         ORDER BY priority DESC, seq LIMIT ?2"
+    ))?;
+    let rows = statement.query_map((channel, most as i64), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    for head in rows {
+        into.push(head?);
+    }
+    Ok(())
 }
 
-pub(super) fn has_ready(tx: &Tx<'_>) -> rusqlite::Result<bool> {
-    Ok(next_channel(tx, 0)?.is_some())
+pub(super) fn has_ready(tx: &Tx<'_>, terms: &Terms) -> rusqlite::Result<bool> {
+    Ok(ways(tx, terms)?
+        .iter()
+        .any(|way| way.access == Access::Open))
 }
 
 fn claim_one(
@@ -101,12 +116,19 @@ fn claim_one(
     limits: &Limits,
     mut row: Row,
     reading: &Reading,
+    terms: &Terms,
 ) -> Result<Option<Claim>, OutboxError> {
     if row.expires.is_some_and(|expires| expires <= tx.now.wall) {
         expire_one(tx, row)?;
         return Ok(None);
     }
-    if let Some((event, problem)) = refuse(tx, &row, limits, reading)? {
+    let profile = profiles::read(tx.connection, row.profile)?;
+    let credentials = match row.has_account {
+        true => terms.credentials.clone(),
+        false => None,
+    };
+    let number = credentials.as_ref().map(|usable| usable.number);
+    if let Some((event, problem)) = refuse(tx, &row, &profile, limits, reading, number)? {
         let transition = ask(tx, &row, event)?;
         note_problem(tx, &row, problem)?;
         change(tx, &mut row, &transition, Due::Unchanged)?;
@@ -128,9 +150,15 @@ fn claim_one(
         submissions::unready(tx, row.seq)?;
         return Ok(None);
     }
+    let history = history(tx, &row, credentials.as_ref())?;
+    if profile.key_scope == KeyScope::Token && attempts::changed_credentials(tx, &row, number)? {
+        // Another token is another key to the server: what it stored under the last one says nothing
+        // of this one.
+        row.epoch += 1;
+    }
     attempts::note_retry(tx, &row)?;
     attempts::prune(tx, &row)?;
-    let attempt = attempts::open(tx, &row, owner.id, reading)?;
+    let attempt = attempts::open(tx, &row, owner.id, reading, number)?;
     row.attempts += 1;
     row.consent = false;
     row.owner = Some(owner.id);
@@ -141,20 +169,54 @@ fn claim_one(
         attempt,
         request,
         failures: row.failures,
-        busy: (row.busy, row.busy_for),
+        history,
+        credentials,
     }))
+}
+
+/// What the attempts before have shown.
+fn history(tx: &Tx<'_>, row: &Row, credentials: Option<&Usable>) -> Result<History, OutboxError> {
+    let doubt = attempts::doubt(tx.connection, row.seq)?;
+    let host_went_on = row.same_status.is_some() && gates::successes(tx, row.seq)? > row.same_well;
+    let credentials_work = match credentials {
+        Some(usable) => gates::credentials_work(tx, usable)?,
+        None => false,
+    };
+    Ok(History {
+        in_doubt: doubt.in_doubt(),
+        never_sent: row.attempts == 0,
+        busy_answers: row.busy,
+        busy_for: row.busy_for,
+        same_status: row.same_status,
+        same_answers: row.same,
+        same_for: row.same_for,
+        host_went_on,
+        credentials_work,
+        fetches: match doubt.applied {
+            true => Some(attempts::since_applied(tx.connection, row.seq)?),
+            false => None,
+        },
+    })
 }
 
 /// Reasons not to send what is due.
 fn refuse(
     tx: &Tx<'_>,
     row: &Row,
+    profile: &ServerProfile,
     limits: &Limits,
     reading: &Reading,
+    credentials: Option<i64>,
 ) -> rusqlite::Result<Option<(Event, &'static str)>> {
     if !row.consent {
-        let profile = profiles::read(tx.connection, row.profile)?;
-        let lifetime = key_lifetime(row.effect, &profile, limits.horizon);
+        let scoped = row.effect == Effect::Keyed && profile.key_scope == KeyScope::Token;
+        if scoped && attempts::in_doubt_with_others(tx.connection, row.seq, credentials)? {
+            return Ok(Some((
+                Event::KeyLifetimeOver,
+                "an attempt with other credentials is in doubt, and the key belongs to them",
+            )));
+        }
+        let lifetime = key_lifetime(row.effect, profile, limits.horizon);
         let earliest = attempts::earliest_in_doubt(tx, row, reading)?;
         if lifetime_over(earliest.as_ref(), reading, lifetime) {
             return Ok(Some((

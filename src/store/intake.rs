@@ -6,7 +6,7 @@ use super::rows::spell_headers;
 use super::submissions::{self, Row};
 use super::view::{self, tombstone};
 use super::writer::Tx;
-use super::{attempts, loss, profiles};
+use super::{attempts, gates, loss, profiles};
 use crate::error::OutboxError;
 use crate::model::fingerprint::{Fingerprint, Identity, digest};
 use crate::model::outcome::{Receipt, ReceiptKind, Snapshot};
@@ -67,6 +67,13 @@ pub(super) fn accept(
     if unsettled >= i64::from(most) {
         return Err(OutboxError::QueueFull { most });
     }
+    let names = request.headers.iter().map(|header| header.name.as_str());
+    if let Some(name) = gates::credential_header(tx, names)? {
+        return Err(OutboxError::HeaderRefused {
+            name: name.to_owned(),
+            reason: "credentials had it, and they are never stored".to_owned(),
+        });
+    }
     let seq = insert_submission(tx, request)?;
     insert_request(tx, request, seq)?;
     loss::doubt_if_from_before(tx, seq, request.id)?;
@@ -84,9 +91,9 @@ fn insert_submission(tx: &Tx<'_>, request: &FrozenRequest) -> rusqlite::Result<i
     tx.connection
         .prepare_cached(
             "INSERT INTO submission (id, fingerprint, account, profile, channel, effect, priority,
-                accepted_wall, state, revision, ready, expires_wall)
+                accepted_wall, state, revision, ready, expires_wall, unmetered)
              VALUES (:id, :fingerprint, :account, :profile, :channel, :effect, :priority,
-                :wall, 'pending', 1, 1, :expires)",
+                :wall, 'pending', 1, 1 + :unmetered, :expires, :unmetered)",
         )?
         .insert(named_params! {
             ":id": request.id.as_bytes(),
@@ -98,6 +105,7 @@ fn insert_submission(tx: &Tx<'_>, request: &FrozenRequest) -> rusqlite::Result<i
             ":priority": request.priority,
             ":wall": tx.now.wall.0,
             ":expires": request.expires_at.map(|wall| wall.0),
+            ":unmetered": request.unmetered_only,
         })
 }
 
@@ -179,7 +187,7 @@ pub(super) fn thaw(connection: &Connection, row: &Row) -> rusqlite::Result<Optio
     };
     let read = connection
         .prepare_cached(
-            "SELECT s.account, s.priority, c.origin, r.wire_key, r.method, r.url, r.content_type,
+            "SELECT s.account, s.priority, s.unmetered, c.origin, r.wire_key, r.method, r.url, r.content_type,
                 r.headers, r.expires_wall, r.checksum, r.body_digest, r.body
              FROM submission s JOIN request r ON r.seq = s.seq JOIN channel c ON c.id = s.channel
              WHERE s.seq = ?1",
@@ -203,6 +211,7 @@ pub(super) fn thaw(connection: &Connection, row: &Row) -> rusqlite::Result<Optio
                 fingerprint: Fingerprint::from_bytes(row.fingerprint),
                 priority: found.get("priority")?,
                 expires_at: None,
+                unmetered_only: found.get("unmetered")?,
             };
             Ok((checksum, request))
         })

@@ -14,9 +14,11 @@ mod changes;
 mod claim;
 mod connection;
 mod file;
+mod gates;
 mod intake;
 mod loss;
 mod migrate;
+mod network;
 mod owner;
 mod problem;
 mod profiles;
@@ -34,12 +36,14 @@ mod writer;
 pub(crate) use claim::Claim;
 pub(crate) use connection::{StoreConfig, make_folder};
 pub(crate) use file::identity as file_identity;
+pub(crate) use gates::{SignedIn, Terms, Usable};
 pub(crate) use resolve::cancel_outcome;
 pub(crate) use settle::{Finished, KeptAnswer};
 pub(crate) use step::{Step, Stepped, earliest};
 pub(crate) use view::Counts;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rusqlite::Connection;
 
@@ -169,10 +173,46 @@ impl Store {
         id: SubmissionId,
         revision: i64,
         resolution: Resolution,
+        credentials: Option<i64>,
     ) -> Result<Snapshot, OutboxError> {
         let limits = self.limits.clone();
         self.writer
-            .write(move |tx| resolve::resolve(tx, id, revision, &resolution, &limits))
+            .write(move |tx| resolve::resolve(tx, id, revision, &resolution, &limits, credentials))
+    }
+
+    /// Who is signed in.
+    pub(crate) fn signed_in(&self) -> Result<Option<SignedIn>, OutboxError> {
+        self.read(|reader| Ok(gates::signed_in(reader)?))
+    }
+
+    /// Signs an account in, and any other out.
+    pub(crate) fn sign_in(self: &Arc<Self>, account: &str) -> Result<(), OutboxError> {
+        let account = account.to_owned();
+        self.writer.write(move |tx| gates::sign_in(tx, &account))
+    }
+
+    pub(crate) fn sign_out(self: &Arc<Self>) -> Result<(), OutboxError> {
+        self.writer.write(|tx| gates::sign_out(tx))
+    }
+
+    /// Takes note of credentials: their account and the names of their headers, nothing else.
+    pub(crate) fn credentials_supplied(
+        self: &Arc<Self>,
+        account: &str,
+        names: Vec<String>,
+    ) -> Result<SignedIn, OutboxError> {
+        let account = account.to_owned();
+        self.writer
+            .write(move |tx| gates::credentials_supplied(tx, &account, &names))
+    }
+
+    /// Ends the waits that are for want of a network, `after` from now.
+    pub(crate) fn network_returned(self: &Arc<Self>, after: Duration) -> Result<(), OutboxError> {
+        while self
+            .writer
+            .write(move |tx| Ok(network::hasten(tx, after)?))?
+        {}
+        Ok(())
     }
 
     pub(crate) fn wake(self: &Arc<Self>, id: SubmissionId) -> Result<Snapshot, OutboxError> {

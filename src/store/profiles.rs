@@ -34,6 +34,9 @@ pub(super) fn read(connection: &Connection, id: i64) -> rusqlite::Result<ServerP
 
 /// The row of an account's way to an origin, made if it is new.
 pub(super) fn channel(tx: &Tx<'_>, account: Option<&str>, origin: &str) -> rusqlite::Result<i64> {
+    tx.connection
+        .prepare_cached("INSERT INTO host (origin) VALUES (?1) ON CONFLICT DO NOTHING")?
+        .execute([origin])?;
     find_or_insert(
         tx.connection,
         "SELECT id FROM channel WHERE account = ?1 AND origin = ?2",

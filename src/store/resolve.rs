@@ -6,7 +6,6 @@ use rusqlite::named_params;
 
 use super::attempts;
 use super::profiles;
-use super::settle::choose_result;
 use super::step::rebase_one;
 use super::submissions::{self, Due, Row, ask, by_id, change, floor_left};
 use super::takeover::quiet_time;
@@ -16,8 +15,10 @@ use crate::error::OutboxError;
 use crate::model::id::SubmissionId;
 use crate::model::outcome::{CancelOutcome, Resolution, Snapshot};
 use crate::model::state::{Decision, Event, HoldReason, SubmissionState};
+use crate::model::submission::Effect;
 use crate::policy::age::{key_lifetime, lifetime_over};
 use crate::policy::limits::Limits;
+use crate::policy::profile::KeyScope;
 
 /// Cancels, or asks for it while an attempt is open.
 pub(super) fn cancel(tx: &Tx<'_>, id: SubmissionId) -> Result<Snapshot, OutboxError> {
@@ -52,6 +53,7 @@ pub(super) fn resolve(
     revision: i64,
     resolution: &Resolution,
     limits: &Limits,
+    credentials: Option<i64>,
 ) -> Result<Snapshot, OutboxError> {
     let Some(mut row) = by_id(tx.connection, id)? else {
         return match view::snapshot(tx.connection, id)? {
@@ -71,7 +73,14 @@ pub(super) fn resolve(
     match resolution {
         Resolution::RetrySameKey {
             accept_second_effect,
-        } => retry(tx, &mut row, *accept_second_effect, current, limits)?,
+        } => retry(
+            tx,
+            &mut row,
+            *accept_second_effect,
+            current,
+            limits,
+            credentials,
+        )?,
         Resolution::ItHappened { result } => happened(tx, &mut row, result.as_deref())?,
         Resolution::GiveUp => {
             let transition = ask(tx, &row, Event::Decided(Decision::GiveUp))?;
@@ -87,6 +96,7 @@ fn retry(
     accept_second_effect: bool,
     current: Box<Snapshot>,
     limits: &Limits,
+    credentials: Option<i64>,
 ) -> Result<(), OutboxError> {
     let damaged = SubmissionState::Held {
         reason: HoldReason::Damaged,
@@ -98,7 +108,12 @@ fn retry(
     let profile = profiles::read(tx.connection, row.profile)?;
     let lifetime = key_lifetime(row.effect, &profile, limits.horizon);
     let earliest = attempts::earliest_in_doubt(tx, row, &reading)?;
-    let over = lifetime_over(earliest.as_ref(), &reading, lifetime);
+    // With other credentials it would be another key to the server, and the next claim would hold it
+    // again.
+    let other_key = row.effect == Effect::Keyed
+        && profile.key_scope == KeyScope::Token
+        && attempts::in_doubt_with_others(tx.connection, row.seq, credentials)?;
+    let over = other_key || lifetime_over(earliest.as_ref(), &reading, lifetime);
     if over && !accept_second_effect {
         return Err(OutboxError::NeedsConsent { current });
     }
@@ -108,6 +123,10 @@ fn retry(
     row.answered_for = Duration::ZERO;
     row.busy = 0;
     row.busy_for = Duration::ZERO;
+    row.same_status = None;
+    row.same = 0;
+    row.same_for = Duration::ZERO;
+    row.network_wait = false;
     if accept_second_effect && earliest.is_some() {
         // Kept also where it isn't needed yet: the lifetime may end before the next claim.
         row.consent = true;
@@ -140,7 +159,6 @@ fn happened(tx: &Tx<'_>, row: &mut Row, result: Option<&str>) -> Result<(), Outb
                 ":body": body,
             })?;
     }
-    choose_result(tx, row)?;
     change(tx, row, &transition, Due::Unchanged)
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rusqlite::named_params;
 
 use super::attempts::{self, End};
+use super::gates::{self, HostGate};
 use super::rows::spell_headers;
 use super::submissions::{self, Due, Row, ask, change, note_problem, set_floor};
 use super::view::answer_checksum;
@@ -16,7 +17,8 @@ use crate::clock::WallMs;
 use crate::error::OutboxError;
 use crate::model::state::{AttemptMark, Ending, Event, Evidence, Proof, SubmissionState, Then};
 use crate::model::submission::Header;
-use crate::policy::classify::{Counts, Judgement, Settles};
+use crate::policy::classify::{Closes, Counts, Judgement, Settles, Wait};
+use crate::policy::limits::Limits;
 
 /// An exchange that has ended, judged.
 #[derive(Clone)]
@@ -31,6 +33,8 @@ pub(crate) struct Finished {
     pub(crate) delay: Duration,
     /// The part of it that can't be shortened.
     pub(crate) floor: Duration,
+    /// A random share of a host's wait to add to it, in thousandths.
+    pub(crate) spread: u32,
     /// How it ended, in words without secrets.
     pub(crate) problem: Option<String>,
     /// The answer, where there was one.
@@ -53,6 +57,7 @@ pub(crate) struct KeptAnswer {
 pub(super) fn settle(
     tx: &Tx<'_>,
     finished: &Finished,
+    limits: &Limits,
 ) -> Result<Option<SubmissionState>, OutboxError> {
     if let Some(server_time) = finished.server_time {
         attempts::note_server_time(tx, server_time)?;
@@ -65,7 +70,7 @@ pub(super) fn settle(
     let mut row = submissions::by_seq(tx.connection, finished.submission)?;
     match mark {
         AttemptMark::Open if row.fence == Some(finished.attempt) => {
-            on_time(tx, &mut row, finished)?;
+            on_time(tx, &mut row, finished, limits)?;
         }
         AttemptMark::Open | AttemptMark::Unknown => late(tx, &mut row, finished)?,
         // A stored refusal said that it had no effect, and its own answer says otherwise.
@@ -78,11 +83,21 @@ pub(super) fn settle(
     Ok(Some(row.state))
 }
 
-fn on_time(tx: &Tx<'_>, row: &mut Row, finished: &Finished) -> Result<(), OutboxError> {
+fn on_time(
+    tx: &Tx<'_>,
+    row: &mut Row,
+    finished: &Finished,
+    limits: &Limits,
+) -> Result<(), OutboxError> {
     let judgement = &finished.judgement;
-    let closes_earlier = match judgement.settles {
-        Settles::Nothing => 0,
-        Settles::SinceConsent => attempts::unknown_of_epoch(tx.connection, row, finished.attempt)?,
+    let since = match judgement.settles {
+        Settles::Nothing => None,
+        Settles::SinceConsent => Some(row.epoch),
+        Settles::Everything => Some(0),
+    };
+    let closes_earlier = match since {
+        None => 0,
+        Some(epoch) => attempts::unknown_since(tx.connection, row, epoch, finished.attempt)?,
     };
     let transition = ask(
         tx,
@@ -94,10 +109,11 @@ fn on_time(tx: &Tx<'_>, row: &mut Row, finished: &Finished) -> Result<(), Outbox
         }),
     )?;
     end_attempt(tx, finished)?;
-    if closes_earlier > 0 {
-        attempts::close_unknown_of_epoch(tx, row, finished.attempt)?;
+    if let Some(epoch) = since {
+        attempts::close_unknown_since(tx, row, epoch, finished.attempt)?;
     }
-    count(row, finished);
+    gate(tx, row, finished, limits)?;
+    count(tx, row, finished)?;
     let unsent = matches!(
         finished.judgement.counts,
         Counts::Transport | Counts::Nothing
@@ -135,8 +151,54 @@ fn end_attempt(tx: &Tx<'_>, finished: &Finished) -> rusqlite::Result<()> {
     )
 }
 
+/// What the answer says of the host and of the credentials.
+fn gate(tx: &Tx<'_>, row: &Row, finished: &Finished, limits: &Limits) -> rusqlite::Result<()> {
+    if finished.judgement.proves == Proof::Applied {
+        return gates::note_success(tx, row.seq, finished.attempt);
+    }
+    match finished.judgement.closes {
+        Closes::Nothing => Ok(()),
+        Closes::Host => gates::close_host(
+            tx,
+            row.seq,
+            &HostGate {
+                asked: matches!(finished.judgement.wait, Wait::Server(_)).then_some(finished.delay),
+                spread: finished.spread,
+            },
+            limits,
+        ),
+        Closes::Account => gates::close_account(tx, row.seq, finished.attempt),
+    }
+}
+
+/// The errors that a server is known to freeze under a key.
+fn may_be_frozen(status: u16) -> bool {
+    matches!(status, 401 | 500 | 501)
+}
+
+/// Counts the same error in a row. What never was an answer says nothing of it.
+fn count_same(tx: &Tx<'_>, row: &mut Row, finished: &Finished) -> rusqlite::Result<()> {
+    let Some(status) = finished.answer.as_ref().map(|answer| answer.status) else {
+        return Ok(());
+    };
+    if row.same_status == Some(status) {
+        row.same = row.same.saturating_add(1);
+        row.same_for = row.same_for.saturating_add(finished.delay);
+        return Ok(());
+    }
+    row.same_status = may_be_frozen(status).then_some(status);
+    row.same = u32::from(row.same_status.is_some());
+    row.same_for = finished.delay;
+    if row.same_status.is_some() {
+        row.same_well = gates::successes(tx, row.seq)?;
+    }
+    Ok(())
+}
+
 /// The budgets, which count answers, and the backoff, which counts failures in a row.
-fn count(row: &mut Row, finished: &Finished) {
+fn count(tx: &Tx<'_>, row: &mut Row, finished: &Finished) -> rusqlite::Result<()> {
+    count_same(tx, row, finished)?;
+    row.network_wait = finished.judgement.counts == Counts::Transport;
     if finished.judgement.counts != Counts::Nothing {
         row.failures = row.failures.saturating_add(1);
     }
@@ -153,6 +215,7 @@ fn count(row: &mut Row, finished: &Finished) {
         }
         Counts::Transport | Counts::Nothing => {}
     }
+    Ok(())
 }
 
 /// Keeps the answer if it is, or may become, the result: that of an applied attempt, and the
@@ -176,9 +239,6 @@ fn keep_result(
             answer,
             finished.judgement.keeps_result,
         )?;
-    }
-    if to.is_final() {
-        choose_result(tx, row)?;
     }
     Ok(())
 }
@@ -213,26 +273,13 @@ fn keep_answer(
     Ok(())
 }
 
-/// Makes the best kept answer the result, in the transaction that settles: one with a body before
-/// one without, the first before later ones.
-pub(super) fn choose_result(tx: &Tx<'_>, row: &Row) -> rusqlite::Result<()> {
-    tx.connection
-        .prepare_cached(
-            "UPDATE submission SET result = (SELECT attempt FROM answer WHERE submission = ?1
-                ORDER BY missing, attempt LIMIT 1)
-             WHERE seq = ?1 AND result IS NULL",
-        )?
-        .execute([row.seq])?;
-    Ok(())
-}
-
 /// An answer to an attempt that is no longer the one in flight.
 fn late(tx: &Tx<'_>, row: &mut Row, finished: &Finished) -> Result<(), OutboxError> {
     let evidence = match finished.judgement.proves {
         Proof::Applied => Evidence::Applied,
         Proof::NotApplied => Evidence::NotApplied(match finished.judgement {
             Judgement {
-                settles: Settles::SinceConsent,
+                settles: Settles::SinceConsent | Settles::Everything,
                 then: Then::Refuse(reason),
                 ..
             } => Some(reason),
@@ -258,9 +305,6 @@ fn late(tx: &Tx<'_>, row: &mut Row, finished: &Finished) -> Result<(), OutboxErr
             answer,
             finished.judgement.keeps_result,
         )?;
-    }
-    if transition.next.visible.is_final() {
-        choose_result(tx, row)?;
     }
     let reopened = transition.next.visible == SubmissionState::Pending
         && row.state != SubmissionState::Pending;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::attempts;
 use super::claim::{Claim, claim, has_ready};
+use super::gates::{self, Access, SignedIn, Terms, Way, signed_in, ways};
 use super::owner::{self, LockFile, Owner};
 use super::settle::{Finished, settle};
 use super::submissions::{self, Due, Row, ask, change, or_quarantine};
@@ -25,6 +26,8 @@ pub(crate) struct Step {
     pub(crate) capacity: usize,
     /// Requests of this outbox are on the wire: its lease must still hold.
     pub(crate) on_the_wire: bool,
+    /// What may be claimed.
+    pub(crate) terms: Terms,
 }
 
 /// What a step did.
@@ -42,6 +45,10 @@ pub(crate) struct Stepped {
     pub(crate) due: Option<Duration>,
     /// When a step has something else to do: an expiry, or another process's submissions.
     pub(crate) chores: Option<Duration>,
+    /// The account that is signed in.
+    pub(crate) signed_in: Option<SignedIn>,
+    /// Submissions of that account wait for nothing but credentials.
+    pub(crate) needs_credentials: bool,
 }
 
 pub(super) fn step(
@@ -51,33 +58,36 @@ pub(super) fn step(
     step: &Step,
     dead: &mut Vec<LockFile>,
 ) -> Result<Stepped, OutboxError> {
+    rebase(tx)?;
     let mut settled = Vec::with_capacity(step.finished.len());
     for finished in &step.finished {
-        let state = settle(tx, finished);
+        let state = settle(tx, finished, limits);
         settled.extend(or_quarantine(tx, finished.submission, state)?.flatten());
     }
     let holds = owner::lease(tx, owner)?.is_some_and(|end| tx.now.uptime <= end);
     let lapsed = step.on_the_wire && !holds;
     let others_wait = take_over(tx, owner, limits, dead)?;
     expire(tx)?;
-    rebase(tx)?;
     promote(tx)?;
     let capacity = if lapsed { 0 } else { step.capacity };
     let mut lease = tx.now.uptime;
-    if capacity > 0 && has_ready(tx)? {
+    if capacity > 0 && has_ready(tx, &step.terms)? {
         // First, since the claims refer to this owner.
         lease = owner::extend(tx, owner, limits.lease)?;
     }
-    let claims = claim(tx, owner, limits, capacity)?;
+    let claims = claim(tx, owner, limits, capacity, &step.terms)?;
     if !claims.is_empty() || !settled.is_empty() {
         attempts::note_wall(tx)?;
     }
+    let ways = ways(tx, &step.terms)?;
     Ok(Stepped {
         settled,
         lapsed,
         claims,
         lease,
-        due: next_due(tx)?,
+        due: next_due(tx, &ways)?,
+        signed_in: signed_in(tx.connection)?,
+        needs_credentials: ways.iter().any(|way| way.access == Access::Credentials),
         chores: earliest([next_expiry(tx)?, others_wait]),
     })
 }
@@ -115,7 +125,8 @@ pub(super) fn expire_one(tx: &Tx<'_>, mut row: Row) -> Result<(), OutboxError> {
 
 /// Brings waits of earlier boots into this one: what is left by the wall clock, and never more than
 /// the whole wait, in case the clock was set back.
-fn rebase(tx: &Tx<'_>) -> rusqlite::Result<()> {
+pub(super) fn rebase(tx: &Tx<'_>) -> rusqlite::Result<()> {
+    gates::rebase(tx)?;
     let rows = STEP_ROWS as i64;
     rebase_where(tx, "boot < :boot AND :seq = 0", 0, rows)?;
     rebase_where(tx, "boot > :boot AND :seq = 0", 0, rows)
@@ -152,7 +163,7 @@ fn rebase_where(tx: &Tx<'_>, range: &str, seq: i64, rows: i64) -> rusqlite::Resu
 fn promote(tx: &Tx<'_>) -> rusqlite::Result<()> {
     tx.connection
         .prepare_cached(
-            "UPDATE submission SET ready = 1, due_uptime = NULL WHERE seq IN (
+            "UPDATE submission SET ready = 1 + unmetered, due_uptime = NULL WHERE seq IN (
                 SELECT seq FROM submission WHERE boot = ?1 AND due_uptime <= ?2
                 ORDER BY due_uptime LIMIT ?3)",
         )?
@@ -160,23 +171,29 @@ fn promote(tx: &Tx<'_>) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// When something of this outbox becomes due.
-fn next_due(tx: &Tx<'_>) -> rusqlite::Result<Option<Duration>> {
-    let (ready, other_boot, due): (bool, bool, Option<i64>) = tx
+/// When something can be claimed: at once, or when a wait ends, or when a gate opens.
+fn next_due(tx: &Tx<'_>, ways: &[Way]) -> rusqlite::Result<Option<Duration>> {
+    let (other_boot, due): (bool, Option<i64>) = tx
         .connection
         .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM submission WHERE ready = 1),
-                EXISTS (SELECT 1 FROM submission WHERE due_uptime IS NOT NULL AND boot < ?1)
+            "SELECT EXISTS (SELECT 1 FROM submission WHERE due_uptime IS NOT NULL AND boot < ?1)
                     OR EXISTS (SELECT 1 FROM submission
                         WHERE due_uptime IS NOT NULL AND boot > ?1),
                 (SELECT min(due_uptime) FROM submission WHERE boot = ?1
                     AND due_uptime IS NOT NULL)",
         )?
-        .query_row([tx.boot], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    if ready || other_boot {
+        .query_row([tx.boot], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if other_boot {
         return Ok(Some(Duration::ZERO));
     }
-    Ok(due.map(|due| UptimeMs(due).since(tx.now.uptime)))
+    let opens = ways.iter().filter_map(|way| match way.access {
+        Access::Open => Some(Duration::ZERO),
+        Access::Gate(left) => Some(left),
+        // A condition that has a name: its end is an event.
+        Access::Credentials | Access::SignedOut => None,
+    });
+    let due = due.map(|due| UptimeMs(due).since(tx.now.uptime));
+    Ok(opens.chain(due).min())
 }
 
 fn next_expiry(tx: &Tx<'_>) -> rusqlite::Result<Option<Duration>> {

@@ -39,11 +39,21 @@ pub(super) struct Row {
     pub(super) expires: Option<WallMs>,
     pub(super) owner: Option<i64>,
     pub(super) fence: Option<i64>,
+    pub(super) has_account: bool,
+    /// It waits for want of a network.
+    pub(super) network_wait: bool,
+    /// The same error in a row: its status, how often, the waits after it, and the host's successes
+    /// when it came first.
+    pub(super) same_status: Option<u16>,
+    pub(super) same: u32,
+    pub(super) same_for: Duration,
+    pub(super) same_well: i64,
 }
 
 const COLUMNS: &str = "seq, id, fingerprint, profile, effect, state, reason, revision,
     cancel_requested, boot, floor_uptime, attempts, failures, answered, answered_for, busy,
-    busy_for, consent, epoch, expires_wall, owner, fence";
+    busy_for, consent, epoch, expires_wall, owner, fence, account IS NOT NULL AS has_account,
+    network_wait, same_status, same, same_for, same_well";
 
 fn read_row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
     Ok(Row {
@@ -71,6 +81,12 @@ fn read_row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
         expires: row.get::<_, Option<i64>>("expires_wall")?.map(WallMs),
         owner: row.get("owner")?,
         fence: row.get("fence")?,
+        has_account: row.get("has_account")?,
+        network_wait: row.get("network_wait")?,
+        same_status: row.get("same_status")?,
+        same: row.get("same")?,
+        same_for: from_millis(row.get("same_for")?),
+        same_well: row.get("same_well")?,
     })
 }
 
@@ -186,13 +202,18 @@ pub(super) fn change(
     let pending = to.visible == SubmissionState::Pending;
     let (state, reason) = spell_state(&to.visible);
     row.revision += 1;
+    if ends {
+        choose_result(tx, row)?;
+    }
     tx.connection
         .prepare_cached(
             "UPDATE submission SET state = :state, reason = :reason, revision = :revision,
                 cancel_requested = :cancel, failures = :failures, answered = :answered,
                 answered_for = :answered_for, busy = :busy, busy_for = :busy_for,
                 attempts = :attempts, consent = :consent, epoch = :epoch,
-                owner = :owner, fence = :fence,
+                owner = :owner, fence = :fence, network_wait = :network_wait,
+                same_status = :same_status, same = :same, same_for = :same_for,
+                same_well = :same_well,
                 expires_wall = CASE WHEN :forget_expiry THEN NULL ELSE expires_wall END,
                 settled_wall = CASE WHEN :ends THEN :wall ELSE settled_wall END
              WHERE seq = :seq",
@@ -212,6 +233,11 @@ pub(super) fn change(
             ":epoch": row.epoch,
             ":owner": row.owner,
             ":fence": row.fence,
+            ":network_wait": row.network_wait && pending,
+            ":same_status": row.same_status,
+            ":same": row.same,
+            ":same_for": whole_millis(row.same_for),
+            ":same_well": row.same_well,
             ":forget_expiry": to.visible.is_final() || transition.fresh_start,
             ":ends": ends,
             ":wall": tx.now.wall.0,
@@ -228,6 +254,19 @@ pub(super) fn change(
     feed(tx, row)
 }
 
+/// Makes the best kept answer the result, in the transaction that settles: one with a body before
+/// one without, the first before later ones.
+fn choose_result(tx: &Tx<'_>, row: &Row) -> rusqlite::Result<()> {
+    tx.connection
+        .prepare_cached(
+            "UPDATE submission SET result = (SELECT attempt FROM answer WHERE submission = ?1
+                ORDER BY missing, attempt LIMIT 1)
+             WHERE seq = ?1 AND result IS NULL",
+        )?
+        .execute([row.seq])?;
+    Ok(())
+}
+
 /// Writes when a submission is due; `None` if it isn't pending. The floor outlives a hold, since
 /// it is about what the server may still be doing.
 fn set_due(tx: &Tx<'_>, row: &Row, due: Option<Due>) -> rusqlite::Result<()> {
@@ -238,7 +277,7 @@ fn set_due(tx: &Tx<'_>, row: &Row, due: Option<Due>) -> rusqlite::Result<()> {
         Some(Due::Now) => {
             tx.connection
                 .prepare_cached(
-                    "UPDATE submission SET ready = 1, due_uptime = NULL WHERE seq = ?1",
+                    "UPDATE submission SET ready = 1 + unmetered, due_uptime = NULL WHERE seq = ?1",
                 )?
                 .execute([row.seq])?;
             Ok(())

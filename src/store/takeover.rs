@@ -101,9 +101,7 @@ fn lose(tx: &Tx<'_>, seq: i64, ended: bool, limits: &Limits) -> Result<(), Outbo
     let quiet = quiet_time(tx, &row, limits)?;
     row.owner = None;
     row.fence = None;
-    if transition.next.visible.is_final() {
-        super::settle::choose_result(tx, &row)?;
-    }
+    row.network_wait = false;
     set_floor(tx, &mut row, quiet)?;
     let due = Due::In {
         delay: quiet,

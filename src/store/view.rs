@@ -15,7 +15,11 @@ const PAGE_MOST: u32 = 1_000;
 
 const COLUMNS: &str = "s.seq, s.id, s.account, r.method, r.url, s.effect, s.state, s.reason,
     s.revision, s.ready, s.due_wall, s.accepted_wall, s.attempts, s.problem, s.late_evidence,
-    s.result, s.settled_wall,
+    s.result, s.settled_wall, s.network_wait,
+    (SELECT h.closed_wall FROM channel c JOIN host h ON h.origin = c.origin
+        WHERE c.id = s.channel AND h.closed_uptime IS NOT NULL) AS gate,
+    s.account IS NOT NULL AND NOT EXISTS (SELECT 1 FROM account n
+        WHERE n.name = s.account AND n.signed_in = 1) AS signed_out,
     EXISTS (SELECT 1 FROM attempt a WHERE a.submission = s.seq AND a.mark IN ('open', 'unknown'))
         AS in_doubt";
 
@@ -39,9 +43,17 @@ fn read_snapshot(row: &SqlRow<'_>) -> rusqlite::Result<Snapshot> {
         effect: read_effect(row.get_ref("effect")?.as_str()?),
         state,
         revision: row.get("revision")?,
-        waiting_for: (state == SubmissionState::Pending).then(|| WaitingFor::Due {
-            at: due.unwrap_or(accepted).to_system_time(),
-        }),
+        waiting_for: match state {
+            SubmissionState::Pending => Some(waiting_for(row, due.unwrap_or(accepted))?),
+            SubmissionState::InFlight
+            | SubmissionState::Held { .. }
+            | SubmissionState::Succeeded
+            | SubmissionState::Rejected { .. }
+            | SubmissionState::Cancelled
+            | SubmissionState::Expired
+            | SubmissionState::Superseded { .. }
+            | SubmissionState::Abandoned => None,
+        },
         attempts: row.get("attempts")?,
         // After a success an older attempt that stayed unknown says nothing any more: it had the
         // same key.
@@ -57,6 +69,29 @@ fn read_snapshot(row: &SqlRow<'_>) -> rusqlite::Result<Snapshot> {
             settled_at: WallMs(settled).to_system_time(),
         }),
         late_evidence: row.get("late_evidence")?,
+    })
+}
+
+/// What keeps a pending submission, as far as the database knows. Whether there are credentials, and
+/// what the network is like, only the process knows.
+fn waiting_for(row: &SqlRow<'_>, due: WallMs) -> rusqlite::Result<WaitingFor> {
+    let gate: Option<i64> = row.get("gate")?;
+    let ready: i64 = row.get("ready")?;
+    if row.get("signed_out")? {
+        return Ok(WaitingFor::SignedOut);
+    }
+    if let Some(gate) = gate.map(WallMs).filter(|gate| *gate > due) {
+        return Ok(WaitingFor::Gate {
+            until: gate.to_system_time(),
+        });
+    }
+    let at = due.to_system_time();
+    Ok(if ready == 2 {
+        WaitingFor::Unmetered
+    } else if ready == 0 && row.get("network_wait")? {
+        WaitingFor::Network { at }
+    } else {
+        WaitingFor::Due { at }
     })
 }
 

@@ -147,7 +147,12 @@ fn a_servers_wait_is_kept_across_a_restart_and_against_waking() {
         world.pass(Duration::from_secs(110)).await;
         assert_eq!(world.network.seen().len(), 1);
         let snapshot = outbox.snapshot(order.id).unwrap();
-        assert!(matches!(snapshot.waiting_for, Some(WaitingFor::Due { .. })));
+        // Everybody who sends to this host waits.
+        let waiting_for = snapshot.waiting_for;
+        assert!(
+            matches!(waiting_for, Some(WaitingFor::Gate { .. })),
+            "{waiting_for:?}"
+        );
         outbox.wait(order.id, HOUR).await.unwrap();
         assert!(gaps(&world)[0] >= Duration::from_secs(120));
         assert!(gaps(&world)[0] <= Duration::from_secs(181));

@@ -22,8 +22,11 @@ CREATE TABLE account (
     name TEXT PRIMARY KEY,
     -- At most one is.
     signed_in INTEGER NOT NULL DEFAULT 0,
-    -- Credentials that were refused, in a row.
+    -- Credentials that were refused in a row, and the last of them (see attempt.credentials).
     refusals INTEGER NOT NULL DEFAULT 0,
+    refused INTEGER,
+    -- Credentials that a submission succeeded with.
+    works INTEGER,
     -- The gate: nothing is sent until the host supplies credentials again.
     closed INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;

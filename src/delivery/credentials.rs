@@ -1,0 +1,226 @@
+//! Credentials: in memory only, asked for when they are needed, one question for any number of
+//! submissions.
+//!
+//! The core nudges ([`CredentialsListener`]) and the host answers whenever it has something
+//! (`supply_credentials`); an offline host doesn't answer, and is asked again later. A refusal by
+//! the server asks once; the second in a row closes the account's gate, and what the host supplies
+//! then is tried the later the more often it was refused: a dead refresh token makes no loop.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::engine::lock;
+use crate::clock::{Clock, UptimeMs, WallMs};
+use crate::entropy::Entropy;
+use crate::error::ListenerError;
+use crate::model::submission::Header;
+use crate::policy::backoff::exponential;
+use crate::policy::limits::{CREDENTIALS_MARGIN, CREDENTIALS_PATIENCE, Limits};
+use crate::store::{SignedIn, Usable};
+
+/// Told that an account's credentials are needed. Only a nudge: answer with `supply_credentials`,
+/// during the call or any time after it, or not at all while that isn't possible.
+#[uniffi::export(rust, foreign)]
+pub trait CredentialsListener: Send + Sync {
+    /// Called on a thread of the core. It may call the outbox. An error is ignored.
+    fn credentials_needed(
+        &self,
+        account: String,
+        reason: CredentialsReason,
+    ) -> Result<(), ListenerError>;
+}
+
+/// Why credentials are needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, uniffi::Enum)]
+pub enum CredentialsReason {
+    /// There are none: they are never stored, so it is like that after each start.
+    Missing,
+    /// They are about to expire, or have.
+    Expiring,
+    /// The server refused them. Get fresh ones.
+    Refused,
+    /// The server refused fresh ones, too. Nothing of the account is sent any more until the host
+    /// supplies others: the user has to sign in again.
+    RefusedAgain,
+}
+
+/// The credentials of the account that is signed in.
+pub(crate) struct Desk {
+    inner: Mutex<Inner>,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    limits: Limits,
+}
+
+#[derive(Default)]
+struct Inner {
+    supplied: Option<Supplied>,
+    asked: Option<Asked>,
+    listener: Option<Arc<dyn CredentialsListener>>,
+}
+
+struct Supplied {
+    usable: Usable,
+    headers: Vec<Header>,
+    from: UptimeMs,
+    until: Option<UptimeMs>,
+}
+
+struct Asked {
+    reason: CredentialsReason,
+    /// What was there when it was asked.
+    number: Option<i64>,
+    at: UptimeMs,
+    times: u32,
+    demand: u64,
+}
+
+/// What became of a look at whether to ask.
+#[derive(Default)]
+pub(super) struct Asking {
+    /// Whom to nudge, now and without a lock held.
+    pub(super) nudge: Option<(Arc<dyn CredentialsListener>, CredentialsReason)>,
+    /// When to look again.
+    pub(super) again: Option<Duration>,
+    /// An answer may come at any moment.
+    pub(super) awaited: bool,
+}
+
+impl fmt::Debug for Desk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Desk")
+    }
+}
+
+impl Desk {
+    pub(crate) fn new(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>, limits: Limits) -> Self {
+        Self {
+            inner: Mutex::default(),
+            clock,
+            entropy,
+            limits,
+        }
+    }
+
+    pub(crate) fn set_listener(&self, listener: Option<Arc<dyn CredentialsListener>>) {
+        let mut inner = lock(&self.inner);
+        inner.listener = listener;
+        inner.asked = None;
+    }
+
+    /// Takes credentials over.
+    pub(crate) fn supply(
+        &self,
+        signed_in: &SignedIn,
+        headers: Vec<Header>,
+        valid_until: Option<WallMs>,
+    ) {
+        let now = self.clock.now();
+        let mut number = [0; 8];
+        self.entropy.fill(&mut number);
+        let wait = match signed_in.refusals {
+            0 | 1 => Duration::ZERO,
+            refusals => exponential(refusals - 1, &self.limits),
+        };
+        // A time that has passed says that a clock is wrong, perhaps this one: the server will tell.
+        let left = valid_until
+            .map(|until| until.since(now.wall))
+            .filter(|left| !left.is_zero());
+        let until = left.map(|left| {
+            let margin = CREDENTIALS_MARGIN.min(left / 2);
+            now.uptime.plus(left.saturating_sub(margin))
+        });
+        let mut inner = lock(&self.inner);
+        inner.asked = None;
+        inner.supplied = Some(Supplied {
+            usable: Usable {
+                account: signed_in.name.clone(),
+                number: i64::from_le_bytes(number),
+            },
+            headers,
+            from: now.uptime.plus(wait),
+            until,
+        });
+    }
+
+    pub(crate) fn forget(&self) {
+        let mut inner = lock(&self.inner);
+        inner.supplied = None;
+        inner.asked = None;
+    }
+
+    /// Credentials that can be used now.
+    pub(crate) fn usable(&self) -> Option<Usable> {
+        let now = self.clock.now().uptime;
+        let inner = lock(&self.inner);
+        let supplied = inner.supplied.as_ref()?;
+        let in_time = supplied.from <= now && supplied.until.is_none_or(|until| now < until);
+        in_time.then(|| supplied.usable.clone())
+    }
+
+    /// The headers themselves, if they are still the ones that were claimed with.
+    pub(super) fn headers(&self, usable: &Usable) -> Option<Vec<Header>> {
+        let inner = lock(&self.inner);
+        let supplied = inner.supplied.as_ref()?;
+        (supplied.usable == *usable).then(|| supplied.headers.clone())
+    }
+
+    /// Submissions of the account wait for nothing but credentials: decides whether to ask. `demand`
+    /// is the number of the last drain or start.
+    pub(super) fn ask(&self, signed_in: &SignedIn, demand: u64) -> Asking {
+        let now = self.clock.now().uptime;
+        let mut inner = lock(&self.inner);
+        let own = inner
+            .supplied
+            .as_ref()
+            .filter(|supplied| supplied.usable.account == signed_in.name);
+        let number = own.map(|supplied| supplied.usable.number);
+        let reason = match own {
+            _ if signed_in.closed => CredentialsReason::RefusedAgain,
+            None => CredentialsReason::Missing,
+            Some(supplied) if signed_in.refused == Some(supplied.usable.number) => {
+                CredentialsReason::Refused
+            }
+            Some(supplied) if supplied.from > now => {
+                return Asking {
+                    again: Some(supplied.from.since(now)),
+                    ..Asking::default()
+                };
+            }
+            Some(_) => CredentialsReason::Expiring,
+        };
+        let latched = reason == CredentialsReason::RefusedAgain;
+        let before = inner
+            .asked
+            .as_ref()
+            .filter(|asked| asked.reason == reason && asked.number == number);
+        let times = before.map_or(0, |asked| asked.times);
+        if let Some(asked) = before {
+            let waited = now.since(asked.at);
+            let patience = CREDENTIALS_PATIENCE
+                .saturating_mul(1 << (times - 1).min(16))
+                .min(self.limits.backoff_most);
+            let anew = demand > asked.demand && waited >= CREDENTIALS_PATIENCE;
+            if !anew && (latched || waited < patience) {
+                return Asking {
+                    nudge: None,
+                    again: (!latched).then(|| patience.saturating_sub(waited)),
+                    awaited: !latched && inner.listener.is_some() && waited < CREDENTIALS_PATIENCE,
+                };
+            }
+        }
+        inner.asked = Some(Asked {
+            reason,
+            number,
+            at: now,
+            times: times + 1,
+            demand,
+        });
+        Asking {
+            nudge: inner.listener.clone().map(|listener| (listener, reason)),
+            again: (!latched).then_some(CREDENTIALS_PATIENCE),
+            awaited: !latched && inner.listener.is_some(),
+        }
+    }
+}
