@@ -123,7 +123,8 @@ impl ReferenceServer {
         })
     }
 
-    /// What came through TLS since the start; all 0 without [`Options::tls`].
+    /// What came through TLS since the start; all 0 without
+    /// [`Options::tls`](crate::Options::tls).
     #[must_use]
     pub fn tls_seen(&self) -> TlsSeen {
         self.shared.ledger.tls_seen()

@@ -43,6 +43,16 @@ impl KeyPlace {
         key.filter(|key| !key.is_empty())
     }
 
+    /// Whether a key can be there at all.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let (place, fits) = match self {
+            Self::Header => return Ok(()),
+            Self::JsonPointer(place) | Self::PathSegment(place) => (place, place.starts_with('/')),
+            Self::Query(place) => (place, !place.is_empty()),
+        };
+        if fits { Ok(()) } else { Err(place.clone()) }
+    }
+
     /// Whether the body is needed to find the key.
     pub(crate) fn is_in_body(&self) -> bool {
         matches!(self, Self::JsonPointer(_))

@@ -118,6 +118,10 @@ pub enum StartError {
     /// A header name in the options is not a header name.
     #[error("`{0}` is not a valid header name")]
     HeaderName(String),
+    /// No key can be at the place in the options: pointers and paths begin with a slash, and names
+    /// are not empty.
+    #[error("no key can be found at `{0}`")]
+    KeyPlace(String),
     /// TLS cannot be spoken with this certificate and key.
     #[error("cannot speak TLS: {0}")]
     Tls(String),

@@ -74,6 +74,7 @@ impl ReferenceServer {
     /// See [`StartError`]; nothing is left running then.
     pub fn start(options: Options) -> Result<Self, StartError> {
         options.faults.check()?;
+        options.key_place.check().map_err(StartError::KeyPlace)?;
         let tls = options
             .tls
             .as_ref()

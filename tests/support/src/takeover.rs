@@ -1,6 +1,6 @@
 //! A connection that hyper has given up, so that bytes can be written to it by hand.
 //!
-//! The service that wants this leaves a [`Takeover`] at its [`Line`](crate::socket::Line) and
+//! The service that wants this leaves a `Takeover` at its `Line` and
 //! fails; the connection finds it there when hyper has stopped.
 
 use std::future::poll_fn;

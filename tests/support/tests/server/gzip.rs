@@ -6,7 +6,7 @@ use flate2::read::GzDecoder;
 use submit_once_reference_server::{Behaviour, Gzip, Matcher};
 
 use crate::client::{Answer, PATIENCE};
-use crate::{post, server};
+use crate::{client, post, server};
 
 /// The compressed answer, the true body, and whether the record says that the answer was lost.
 fn compressed(behaviour: Behaviour) -> (Answer, Vec<u8>, bool) {
@@ -67,6 +67,17 @@ fn a_bomb_is_small_on_the_wire_and_large_behind_it() {
 }
 
 #[test]
+fn a_bomb_that_would_hurt_the_server_is_refused() {
+    let server = server();
+    let order = r#"{"always": {"gzip": {"bomb": 18446744073709551615}}}"#;
+    let mut control = client(&server);
+    let refused = control.call("POST", "/_control/script", &[], order);
+    assert_eq!(refused.unwrap().status, 400);
+    server.always(Matcher::Any, Behaviour::gzip_bomb(u64::MAX));
+    assert_eq!(post(&server, "/orders", "k", "{}").unwrap().status, 500);
+}
+
+#[test]
 fn behaviours_have_the_expected_json() {
     for (text, behaviour) in [
         (r#"{"gzip":"whole"}"#, Behaviour::gzip()),
@@ -76,6 +87,13 @@ fn behaviours_have_the_expected_json() {
         (
             r#"{"cut_request":{"after_bytes":10}}"#,
             Behaviour::cut_request(10),
+        ),
+        (
+            r#"{"error_early":{"status":413}}"#,
+            Behaviour::ErrorEarly {
+                status: 413,
+                headers: vec![],
+            },
         ),
     ] {
         let parsed: Behaviour = serde_json::from_str(text).unwrap();

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::net::TcpStream;
 
 use submit_once_reference_server::{
-    Behaviour, Faults, Matcher, Options, ReferenceServer, StartError,
+    Behaviour, Faults, KeyPlace, Matcher, Options, ReferenceServer, StartError,
 };
 
 use crate::client::PATIENCE;
@@ -113,6 +113,17 @@ fn a_start_that_cannot_work_says_why() {
         ..Options::default()
     };
     assert!(matches!(start(header), StartError::HeaderName(_)));
+    for place in [
+        KeyPlace::JsonPointer("key".into()),
+        KeyPlace::Query(String::new()),
+        KeyPlace::PathSegment("orders/".into()),
+    ] {
+        let error = start(Options {
+            key_place: place,
+            ..Options::default()
+        });
+        assert!(matches!(error, StartError::KeyPlace(_)));
+    }
     let faults = Faults {
         half: 2.0,
         ..Faults::default()
