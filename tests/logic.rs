@@ -14,6 +14,8 @@ mod common;
 mod budgets;
 #[path = "logic/convergence.rs"]
 mod convergence;
+#[path = "logic/credentials.rs"]
+mod credentials;
 #[path = "logic/decisions.rs"]
 mod decisions;
 #[path = "logic/determinism.rs"]
@@ -24,6 +26,8 @@ mod disk;
 mod doubt;
 #[path = "logic/drains.rs"]
 mod drains;
+#[path = "logic/gates.rs"]
+mod gates;
 #[path = "logic/guards.rs"]
 mod guards;
 #[path = "logic/intents.rs"]
@@ -32,8 +36,12 @@ mod intents;
 mod lapses;
 #[path = "logic/lifetime.rs"]
 mod lifetime;
+#[path = "logic/networks.rs"]
+mod networks;
 #[path = "logic/observing.rs"]
 mod observing;
+#[path = "logic/redirects.rs"]
+mod redirects;
 #[path = "logic/replay.rs"]
 mod replay;
 #[path = "logic/retries.rs"]

@@ -58,6 +58,8 @@ struct Inner {
     supplied: Option<Supplied>,
     asked: Option<Asked>,
     listener: Option<Arc<dyn CredentialsListener>>,
+    /// Those that the server has refused.
+    refused: Option<i64>,
 }
 
 struct Supplied {
@@ -155,8 +157,16 @@ impl Desk {
         let now = self.clock.now().uptime;
         let inner = lock(&self.inner);
         let supplied = inner.supplied.as_ref()?;
+        if inner.refused == Some(supplied.usable.number) {
+            return None;
+        }
         let in_time = supplied.from <= now && supplied.until.is_none_or(|until| now < until);
         in_time.then(|| supplied.usable.clone())
+    }
+
+    /// Takes note of what the database knows of the account.
+    pub(super) fn note(&self, signed_in: Option<&SignedIn>) {
+        lock(&self.inner).refused = signed_in.and_then(|signed_in| signed_in.refused);
     }
 
     /// The headers themselves, if they are still the ones that were claimed with.
@@ -199,13 +209,20 @@ impl Desk {
         if let Some(asked) = before {
             let waited = now.since(asked.at);
             let patience = CREDENTIALS_PATIENCE
-                .saturating_mul(1 << (times - 1).min(16))
+                .saturating_mul(1 << times.min(16))
                 .min(self.limits.backoff_most);
             let anew = demand > asked.demand && waited >= CREDENTIALS_PATIENCE;
             if !anew && (latched || waited < patience) {
                 return Asking {
                     nudge: None,
-                    again: (!latched).then(|| patience.saturating_sub(waited)),
+                    again: (!latched).then(|| {
+                        let awaited = CREDENTIALS_PATIENCE.saturating_sub(waited);
+                        if awaited.is_zero() {
+                            patience.saturating_sub(waited)
+                        } else {
+                            awaited
+                        }
+                    }),
                     awaited: !latched && inner.listener.is_some() && waited < CREDENTIALS_PATIENCE,
                 };
             }
@@ -219,6 +236,7 @@ impl Desk {
         });
         Asking {
             nudge: inner.listener.clone().map(|listener| (listener, reason)),
+            // To let a drain go that waits for the answer; the next question comes later.
             again: (!latched).then_some(CREDENTIALS_PATIENCE),
             awaited: !latched && inner.listener.is_some(),
         }

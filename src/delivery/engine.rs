@@ -283,6 +283,7 @@ impl Engine {
         }
         match self.step(&mut gate, claims) {
             Ok(stepped) => {
+                self.parts.desk.note(stepped.signed_in.as_ref());
                 self.renew(&mut gate);
                 self.retain(&mut gate, now);
                 turned.due = stepped.due;

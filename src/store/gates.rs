@@ -218,7 +218,8 @@ fn origin_of(tx: &Tx<'_>, submission: i64) -> rusqlite::Result<String> {
         .query_row([submission], |row| row.get(0))
 }
 
-/// The host has answered well, and the credentials were good.
+/// The host has answered well, and the credentials were good: a refusal of the same ones was that of
+/// one key or one resource.
 pub(super) fn note_success(tx: &Tx<'_>, submission: i64, attempt: i64) -> rusqlite::Result<()> {
     tx.connection
         .prepare_cached(
@@ -230,8 +231,9 @@ pub(super) fn note_success(tx: &Tx<'_>, submission: i64, attempt: i64) -> rusqli
     if let Some(number) = credentials_of(tx, attempt)? {
         tx.connection
             .prepare_cached(
-                "UPDATE account SET works = ?2,
-                    refusals = CASE WHEN refused IS ?2 THEN refusals ELSE 0 END
+                "UPDATE account SET works = ?2, refusals = 0,
+                    closed = closed AND refused IS NOT ?2,
+                    refused = CASE WHEN refused IS NOT ?2 THEN refused END
                  WHERE name = (SELECT account FROM submission WHERE seq = ?1)
                     AND (works IS NOT ?2 OR refusals > 0)",
             )?
@@ -259,8 +261,14 @@ fn credentials_of(tx: &Tx<'_>, attempt: i64) -> rusqlite::Result<Option<i64>> {
 }
 
 /// An attempt's credentials were refused. Once for all attempts that were sent with them; the second
-/// in a row closes the account's gate.
-pub(super) fn close_account(tx: &Tx<'_>, submission: i64, attempt: i64) -> rusqlite::Result<()> {
+/// in a row closes the account's gate. `again`: this submission was refused before; if others succeed
+/// with the same credentials, that is its own affair.
+pub(super) fn close_account(
+    tx: &Tx<'_>,
+    submission: i64,
+    attempt: i64,
+    again: bool,
+) -> rusqlite::Result<()> {
     let Some(number) = credentials_of(tx, attempt)? else {
         return Ok(());
     };
@@ -268,9 +276,9 @@ pub(super) fn close_account(tx: &Tx<'_>, submission: i64, attempt: i64) -> rusql
         .prepare_cached(
             "UPDATE account SET refusals = refusals + 1, refused = ?2, closed = refusals >= 1
              WHERE name = (SELECT account FROM submission WHERE seq = ?1)
-                AND refused IS NOT ?2",
+                AND refused IS NOT ?2 AND NOT (?3 AND works IS ?2)",
         )?
-        .execute((submission, number))?;
+        .execute((submission, number, again))?;
     Ok(())
 }
 

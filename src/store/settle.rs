@@ -167,7 +167,10 @@ fn gate(tx: &Tx<'_>, row: &Row, finished: &Finished, limits: &Limits) -> rusqlit
             },
             limits,
         ),
-        Closes::Account => gates::close_account(tx, row.seq, finished.attempt),
+        Closes::Account => {
+            let again = row.same_status == Some(401);
+            gates::close_account(tx, row.seq, finished.attempt, again)
+        }
     }
 }
 

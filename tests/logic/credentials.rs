@@ -1,0 +1,617 @@
+//! P10: a submission is only sent with the credentials of its own account, and they are asked for
+//! once, however many wait.
+
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, SystemTime};
+
+use submit_once::{
+    Clock, CredentialsListener, CredentialsReason, DrainStop, Header, KeyScope, ListenerError,
+    Outbox, OutboxError, RejectReason, Submission, SubmissionState, WaitingFor, WireRequest,
+};
+
+use crate::common::Place;
+use crate::common::sim::{
+    Play, World, created, drain, header, lost, order, simulate, status, unreachable,
+};
+
+use CredentialsReason::{Expiring, Missing, Refused, RefusedAgain};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A host that writes down what it is asked, and answers with the next of its tokens.
+#[derive(Default)]
+pub struct Host {
+    pub asked: Mutex<Vec<(String, CredentialsReason)>>,
+    tokens: Mutex<Vec<String>>,
+    /// The last one is given again and again.
+    pub stubborn: bool,
+    outbox: Mutex<Weak<Outbox>>,
+}
+
+impl Host {
+    pub fn of(outbox: &Arc<Outbox>, tokens: &[&str]) -> Arc<Self> {
+        Self::new(outbox, tokens, false)
+    }
+
+    fn new(outbox: &Arc<Outbox>, tokens: &[&str], stubborn: bool) -> Arc<Self> {
+        let host = Arc::new(Self {
+            tokens: Mutex::new(tokens.iter().rev().map(|&token| token.to_owned()).collect()),
+            stubborn,
+            outbox: Mutex::new(Arc::downgrade(outbox)),
+            ..Self::default()
+        });
+        let listener: Arc<dyn CredentialsListener> = Arc::clone(&host) as _;
+        outbox.set_credentials_listener(Some(listener)).unwrap();
+        host
+    }
+
+    pub fn reasons(&self) -> Vec<CredentialsReason> {
+        let asked = self.asked.lock().unwrap();
+        asked.iter().map(|(_, reason)| *reason).collect()
+    }
+}
+
+impl CredentialsListener for Host {
+    fn credentials_needed(
+        &self,
+        account: String,
+        reason: CredentialsReason,
+    ) -> Result<(), ListenerError> {
+        self.asked.lock().unwrap().push((account.clone(), reason));
+        let mut tokens = self.tokens.lock().unwrap();
+        let token = if self.stubborn && tokens.len() == 1 {
+            tokens.last().cloned()
+        } else {
+            tokens.pop()
+        };
+        if let (Some(token), Some(outbox)) = (token, self.outbox.lock().unwrap().upgrade()) {
+            supply(&outbox, &account, &token);
+        }
+        Ok(())
+    }
+}
+
+pub fn bearer(token: &str) -> Vec<Header> {
+    vec![header("Authorization", &format!("Bearer {token}"))]
+}
+
+pub fn supply(outbox: &Outbox, account: &str, token: &str) {
+    outbox
+        .supply_credentials(account.to_owned(), bearer(token), None)
+        .unwrap();
+}
+
+/// What a request was sent with.
+pub fn token(request: &WireRequest) -> Option<String> {
+    let found = request.headers.iter().find(|h| h.name == "authorization")?;
+    found.value.strip_prefix("Bearer ").map(str::to_owned)
+}
+
+/// A server that lets one token in.
+pub fn lets_in(world: &World, good: &'static str) {
+    world.network.always(move |request| {
+        if token(request).as_deref() == Some(good) {
+            created()
+        } else {
+            status(401)
+        }
+    });
+}
+
+pub fn of(account: &str, submission: Submission) -> Submission {
+    Submission {
+        account: Some(account.to_owned()),
+        ..submission
+    }
+}
+
+/// The device's wall clock.
+fn wall(world: &World) -> SystemTime {
+    let millis = u64::try_from(world.clock.now().wall.0).unwrap();
+    SystemTime::UNIX_EPOCH + Duration::from_millis(millis)
+}
+
+fn waits_for(outbox: &Outbox, order: &Submission) -> Option<WaitingFor> {
+    outbox.snapshot(order.id).unwrap().waiting_for
+}
+
+fn state(outbox: &Outbox, order: &Submission) -> SubmissionState {
+    outbox.snapshot(order.id).unwrap().state
+}
+
+#[test]
+fn a_submission_waits_for_its_account_and_for_credentials_and_goes_when_they_come() {
+    let place = Place::new();
+    simulate(1, |world| async move {
+        let outbox = world.open(&place);
+        let host = Host::of(&outbox, &[]);
+        lets_in(&world, "good");
+        let order = of("ann", order(&outbox, "form"));
+        outbox.submit(order.clone()).unwrap();
+        outbox.start().unwrap();
+        world.pass(HOUR).await;
+        assert_eq!(waits_for(&outbox, &order), Some(WaitingFor::SignedOut));
+        assert_eq!(host.reasons(), [], "nobody is signed in");
+        outbox.sign_in("ann".into()).unwrap();
+        world.pass(SECOND).await;
+        assert_eq!(waits_for(&outbox, &order), Some(WaitingFor::Credentials));
+        assert_eq!(host.reasons(), [Missing]);
+        assert_eq!(world.network.seen().len(), 0);
+        supply(&outbox, "ann", "good");
+        world.pass(SECOND).await;
+        assert_eq!(state(&outbox, &order), SubmissionState::Succeeded);
+        assert_eq!(
+            token(&world.network.seen()[0].request).as_deref(),
+            Some("good")
+        );
+    });
+}
+
+/// F78: parallel refusals rotate one token once.
+#[test]
+fn any_number_of_refusals_asks_once_and_uses_the_same_keys() {
+    let place = Place::new();
+    simulate(2, |world| async move {
+        let mut config = world.config(&place);
+        config.limits = Some(submit_once::Limits {
+            max_in_flight: 20,
+            ..Default::default()
+        });
+        let outbox = world.open_with(config);
+        outbox.sign_in("ann".into()).unwrap();
+        let host = Host::of(&outbox, &["new"]);
+        supply(&outbox, "ann", "old");
+        lets_in(&world, "new");
+        for number in 0..20 {
+            let order = of("ann", order(&outbox, &format!("form-{number}")));
+            outbox.submit(order).unwrap();
+        }
+        let report = drain(&outbox).await;
+        assert_eq!(
+            (report.succeeded, report.stopped),
+            (20, DrainStop::NothingDue)
+        );
+        assert_eq!(host.reasons(), [Refused]);
+        let seen = world.network.seen();
+        assert_eq!(seen.len(), 40);
+        let keys: std::collections::HashSet<_> = seen
+            .iter()
+            .map(|seen| {
+                let key = |h: &&Header| h.name == "idempotency-key";
+                seen.request.headers.iter().find(key).unwrap().value.clone()
+            })
+            .collect();
+        assert_eq!(keys.len(), 20, "F09: a key doesn't depend on the token");
+    });
+}
+
+/// F78: a dead refresh token is no loop. The account's gate closes, and the host is told.
+#[test]
+fn refused_again_the_account_waits_until_the_host_does_something() {
+    let place = Place::new();
+    simulate(3, |world| async move {
+        let outbox = world.open(&place);
+        outbox.sign_in("ann".into()).unwrap();
+        let host = Host::of(&outbox, &["dead", "dead too"]);
+        lets_in(&world, "good");
+        let order = of("ann", order(&outbox, "form"));
+        outbox.submit(order.clone()).unwrap();
+        outbox.start().unwrap();
+        world.pass(HOUR * 24).await;
+        assert_eq!(host.reasons(), [Missing, Refused, RefusedAgain]);
+        assert_eq!(world.network.seen().len(), 2);
+        let snapshot = outbox.snapshot(order.id).unwrap();
+        assert_eq!(snapshot.waiting_for, Some(WaitingFor::Credentials));
+        assert_eq!(snapshot.state, SubmissionState::Pending);
+        // The closed gate is remembered; a new process tells its host, and sends nothing.
+        outbox.close();
+        let outbox = world.open(&place);
+        let host = Host::of(&outbox, &[]);
+        outbox.start().unwrap();
+        world.pass(HOUR * 24).await;
+        assert_eq!(host.reasons(), [RefusedAgain]);
+        assert_eq!(world.network.seen().len(), 2);
+        outbox.sign_in("ann".into()).unwrap();
+        supply(&outbox, "ann", "good");
+        world.pass(SECOND).await;
+        assert_eq!(state(&outbox, &order), SubmissionState::Succeeded);
+        assert_eq!(world.network.seen().len(), 3);
+    });
+}
+
+/// A host that answers each question with the same dead token makes fewer and fewer requests.
+#[test]
+fn a_host_that_always_has_a_dead_token_makes_no_loop() {
+    let place = Place::new();
+    simulate(4, |world| async move {
+        let outbox = world.open(&place);
+        outbox.sign_in("ann".into()).unwrap();
+        let host = Host::new(&outbox, &["dead"], true);
+        lets_in(&world, "good");
+        let order = of("ann", order(&outbox, "form"));
+        outbox.submit(order.clone()).unwrap();
+        outbox.start().unwrap();
+        world.pass(HOUR * 24).await;
+        let requests = world.network.seen().len();
+        assert!(
+            (3..=120).contains(&requests),
+            "{requests} requests in a day"
+        );
+        assert!(host.reasons().len() <= requests + 2);
+        let snapshot = outbox.snapshot(order.id).unwrap();
+        assert_eq!(snapshot.state, SubmissionState::Pending);
+    });
+}
+
+/// F79: a host that can't refresh while it is offline says nothing, and is asked again later.
+#[test]
+fn a_host_without_an_answer_is_asked_again_the_later_the_more_often() {
+    let place = Place::new();
+    simulate(5, |world| async move {
+        let outbox = world.open(&place);
+        outbox.sign_in("ann".into()).unwrap();
+        let host = Host::of(&outbox, &[]);
+        let order = of("ann", order(&outbox, "form"));
+        outbox.submit(order.clone()).unwrap();
+        outbox.start().unwrap();
+        world.pass(HOUR).await;
+        let asked = host.reasons().len();
+        assert!((5..=10).contains(&asked), "{asked} times in an hour");
+        assert!(host.reasons().iter().all(|reason| *reason == Missing));
+        assert_eq!(state(&outbox, &order), SubmissionState::Pending);
+        assert_eq!(world.network.seen().len(), 0, "no attempt is burned");
+    });
+}
+
+/// A worker's process has no credentials when it starts: the drain waits for its host.
+#[test]
+fn a_drain_waits_for_credentials_that_are_on_their_way_and_says_when_they_dont_come() {
+    let place = Place::new();
+    simulate(6, |world| async move {
+        let outbox = world.open(&place);
+        outbox.sign_in("ann".into()).unwrap();
+        let order = of("ann", order(&outbox, "form"));
+        outbox.submit(order.clone()).unwrap();
+        // Nobody listens: there is nothing to wait for.
+        let report = drain(&outbox).await;
+        assert_eq!(report.stopped, DrainStop::CredentialsNeeded);
+        let host = Host::of(&outbox, &[]);
+        let report = drain(&outbox).await;
+        assert_eq!(report.stopped, DrainStop::CredentialsNeeded);
+        assert_eq!(host.reasons(), [Missing]);
+        let late = Arc::clone(&outbox);
+        let draining = tokio::spawn(async move { drain(&late).await });
+        world.pass(SECOND * 5).await;
+        supply(&outbox, "ann", "good");
+        let report = draining.await.unwrap();
+        assert_eq!(
+            (report.succeeded, report.stopped),
+            (1, DrainStop::NothingDue)
+        );
+    });
+}
+
+#[test]
+fn credentials_are_renewed_before_they_expire() {
+    let place = Place::new();
+    simulate(7, |world| async move {
+        let outbox = world.open(&place);
+        outbox.sign_in("ann".into()).unwrap();
+        let host = Host::of(&outbox, &["second"]);
+        let now = wall(&world);
+        outbox
+            .supply_credentials("ann".into(), bearer("first"), Some(now + HOUR))
+            .unwrap();
+        outbox.start().unwrap();
+        world.pass(HOUR - SECOND * 90).await;
+        outbox.submit(of("ann", order(&outbox, "in time"))).unwrap();
+        world.pass(SECOND).await;
+        assert_eq!(host.reasons(), []);
+        world.pass(SECOND * 45).await;
+        outbox
+            .submit(of("ann", order(&outbox, "too late")))
+            .unwrap();
+        world.pass(SECOND).await;
+        assert_eq!(host.reasons(), [Expiring]);
+        let sent: Vec<_> = world
+            .network
+            .seen()
+            .iter()
+            .map(|s| token(&s.request))
+            .collect();
+        assert_eq!(sent, [Some("first".into()), Some("second".into())]);
+    });
+}
+
+/// A time that has passed says that a clock is wrong, not that the token is: the server decides.
+#[test]
+fn an_expiry_in_the_past_is_not_believed() {
+    let place = Place::new();
+    simulate(8, |world| async move {
+        let outbox = world.open(&place);
+        outbox.sign_in("ann".into()).unwrap();
+        let host = Host::of(&outbox, &[]);
+        let past = wall(&world) - HOUR;
+        outbox
+            .supply_credentials("ann".into(), bearer("good"), Some(past))
+            .unwrap();
+        outbox.submit(of("ann", order(&outbox, "form"))).unwrap();
+        assert_eq!(drain(&outbox).await.succeeded, 1);
+        assert_eq!(host.reasons(), []);
+    });
+}
+
+/// C10: to a server whose keys belong to the token, another token is another key.
+#[test]
+fn in_doubt_a_key_that_belongs_to_the_token_is_not_sent_with_another_one() {
+    for refused in [false, true] {
+        let place = Place::new();
+        simulate(9, |world| async move {
+            let mut profile = submit_once::ServerProfile::standard();
+            profile.key_scope = KeyScope::Token;
+            let outbox = world.open_with(world.config(&place).profile(profile));
+            outbox.sign_in("ann".into()).unwrap();
+            let host = Host::of(&outbox, &["second"]);
+            supply(&outbox, "ann", "first");
+            world.network.play([lost()]);
+            if refused {
+                world.network.play([status(401)]);
+            }
+            let order = of("ann", order(&outbox, "form"));
+            outbox.submit(order.clone()).unwrap();
+            outbox.start().unwrap();
+            world.pass(SECOND).await;
+            if !refused {
+                supply(&outbox, "ann", "second");
+            }
+            world.pass(HOUR).await;
+            let snapshot = outbox.snapshot(order.id).unwrap();
+            assert!(
+                matches!(snapshot.state, SubmissionState::Held { .. }),
+                "{snapshot:?}"
+            );
+            assert!(snapshot.in_doubt);
+            let sent: Vec<_> = world
+                .network
+                .seen()
+                .iter()
+                .map(|s| token(&s.request))
+                .collect();
+            assert!(
+                sent.iter().all(|token| token.as_deref() == Some("first")),
+                "{sent:?}"
+            );
+            let retry = |accept_second_effect| submit_once::Resolution::RetrySameKey {
+                accept_second_effect,
+            };
+            if refused {
+                // The account's next submission asks for the token.
+                outbox
+                    .submit(of("ann", crate::common::sim::order(&outbox, "other")))
+                    .unwrap();
+                world.pass(SECOND).await;
+                assert_eq!(host.reasons(), [Refused]);
+            }
+            let plain = outbox.resolve(order.id, snapshot.revision, retry(false));
+            assert!(
+                matches!(plain, Err(OutboxError::NeedsConsent { .. })),
+                "{plain:?}"
+            );
+            outbox
+                .resolve(order.id, snapshot.revision, retry(true))
+                .unwrap();
+            world.pass(HOUR).await;
+            assert_eq!(state(&outbox, &order), SubmissionState::Succeeded);
+        });
+    }
+}
+
+/// With the account's scope, a refreshed token is the same key: nothing to hold.
+#[test]
+fn in_doubt_a_key_that_belongs_to_the_account_goes_on_with_another_token() {
+    let place = Place::new();
+    simulate(10, |world| async move {
+        let outbox = world.open(&place);
+        outbox.sign_in("ann".into()).unwrap();
+        supply(&outbox, "ann", "first");
+        world.network.play([lost()]);
+        let order = of("ann", order(&outbox, "form"));
+        outbox.submit(order.clone()).unwrap();
+        outbox.start().unwrap();
+        world.pass(SECOND).await;
+        supply(&outbox, "ann", "second");
+        world.pass(HOUR).await;
+        assert_eq!(state(&outbox, &order), SubmissionState::Succeeded);
+        assert_eq!(
+            token(&world.network.seen()[1].request).as_deref(),
+            Some("second")
+        );
+    });
+}
+
+/// A key that is frozen to 401 (or one resource that the account may not touch) doesn't close the
+/// way of all the others.
+#[test]
+fn one_frozen_refusal_does_not_stop_the_account() {
+    let place = Place::new();
+    simulate(11, |world| async move {
+        let outbox = world.open(&place);
+        outbox.sign_in("ann".into()).unwrap();
+        let host = Host::of(&outbox, &["second", "third", "fourth"]);
+        supply(&outbox, "ann", "first");
+        world.network.always(|request| {
+            let body = request.body.as_bytes().unwrap();
+            if body == br#"{"order":"frozen"}"# {
+                status(401)
+            } else {
+                created()
+            }
+        });
+        let frozen = of("ann", order(&outbox, "frozen"));
+        outbox.submit(frozen.clone()).unwrap();
+        outbox.start().unwrap();
+        for number in 0..10 {
+            let order = of("ann", order(&outbox, &format!("form-{number}")));
+            outbox.submit(order.clone()).unwrap();
+            world.pass(SECOND * 20).await;
+            assert_eq!(
+                state(&outbox, &order),
+                SubmissionState::Succeeded,
+                "{number}"
+            );
+        }
+        assert_eq!(
+            state(&outbox, &frozen),
+            SubmissionState::Rejected {
+                reason: RejectReason::Unauthorized
+            }
+        );
+        assert!(host.reasons().len() <= 2, "{:?}", host.reasons());
+    });
+}
+
+/// What belongs to nobody has no credentials that could be renewed.
+#[test]
+fn without_an_account_a_refusal_is_final() {
+    let place = Place::new();
+    simulate(12, |world| async move {
+        let outbox = world.open(&place);
+        outbox.sign_in("ann".into()).unwrap();
+        supply(&outbox, "ann", "good");
+        world.network.play([status(401)]);
+        let order = order(&outbox, "form");
+        outbox.submit(order.clone()).unwrap();
+        drain(&outbox).await;
+        assert_eq!(token(&world.network.seen()[0].request), None);
+        assert_eq!(
+            state(&outbox, &order),
+            SubmissionState::Rejected {
+                reason: RejectReason::Unauthorized
+            }
+        );
+    });
+}
+
+/// P10 with races: accounts come and go while requests, refusals and new tokens are under way. Each
+/// token names its account, and so does each order.
+#[test]
+fn no_request_ever_carries_the_credentials_of_another_account() {
+    for seed in 0..40 {
+        let place = Place::new();
+        simulate(seed, |world| async move {
+            let outbox = world.open(&place);
+            world.network.always(|request| {
+                match token(request)
+                    .as_deref()
+                    .and_then(|token| token.rsplit('-').next())
+                {
+                    Some("0") => status(401),
+                    Some("1") => lost(),
+                    Some("2") => unreachable(),
+                    _ => Play::Answer(SECOND * 3, crate::common::sim::answer(201, "{}")),
+                }
+            });
+            outbox.start().unwrap();
+            let accounts = ["ann", "bob", "cem"];
+            for step in 0..60 {
+                let random = world.entropy.next();
+                let account = accounts[(random % 3) as usize];
+                match (random >> 8) % 5 {
+                    0 => outbox.sign_in(account.into()).unwrap(),
+                    1 if step % 9 == 0 => outbox.sign_out().unwrap(),
+                    1 | 2 => {
+                        let token = format!("{account}-{step}-{}", (random >> 16) % 5);
+                        let supplied =
+                            outbox.supply_credentials(account.into(), bearer(&token), None);
+                        let signed_in = outbox.signed_in().unwrap();
+                        assert_eq!(supplied.is_ok(), signed_in.as_deref() == Some(account));
+                    }
+                    _ => {
+                        let name = format!("{account}/{step}");
+                        outbox.submit(of(account, order(&outbox, &name))).unwrap();
+                    }
+                }
+                world
+                    .pass(Duration::from_millis((random >> 32) % 3_000))
+                    .await;
+            }
+            for seen in world.network.seen() {
+                let body =
+                    String::from_utf8(seen.request.body.as_bytes().unwrap().to_vec()).unwrap();
+                let owner = body
+                    .split('"')
+                    .nth(3)
+                    .unwrap()
+                    .split('/')
+                    .next()
+                    .unwrap()
+                    .to_owned();
+                let token = token(&seen.request).unwrap();
+                assert_eq!(token.split('-').next().unwrap(), owner, "seed {seed}");
+            }
+        });
+    }
+}
+
+#[test]
+fn credentials_of_an_account_that_is_not_signed_in_are_refused() {
+    let place = Place::new();
+    simulate(13, |world| async move {
+        let outbox = world.open(&place);
+        let refused = outbox.supply_credentials("ann".into(), bearer("x"), None);
+        assert_eq!(
+            refused,
+            Err(OutboxError::NotSignedIn {
+                account: "ann".into()
+            })
+        );
+        outbox.sign_in("ann".into()).unwrap();
+        for (name, value) in [
+            ("", "x"),
+            ("a b", "x"),
+            ("authorization", "x\r\ny: z"),
+            ("host", "x"),
+            ("content-length", "1"),
+            ("Idempotency-Key", "x"),
+        ] {
+            let headers = vec![header(name, value)];
+            assert!(
+                outbox
+                    .supply_credentials("ann".into(), headers, None)
+                    .is_err(),
+                "{name}"
+            );
+        }
+        for account in ["", &"a".repeat(1_025)] {
+            assert!(outbox.sign_in(account.into()).is_err());
+            let submission = of(account, order(&outbox, "form"));
+            assert!(outbox.submit(submission).is_err());
+        }
+    });
+}
+
+/// F77: what credentials ever used is never stored with a submission, after a restart neither.
+#[test]
+fn a_header_that_credentials_ever_had_is_refused_among_stored_ones() {
+    let place = Place::new();
+    simulate(14, |world| async move {
+        let outbox = world.open(&place);
+        let early = order(&outbox, "early").header("X-Api-Key", "early");
+        outbox.submit(early.clone()).unwrap();
+        outbox.sign_in("ann".into()).unwrap();
+        let key = || vec![header("X-Api-Key", "secret")];
+        outbox
+            .supply_credentials("ann".into(), key(), None)
+            .unwrap();
+        outbox.close();
+        let outbox = world.open(&place);
+        let refused = outbox.submit(order(&outbox, "late").header("x-api-key", "secret"));
+        assert!(
+            matches!(refused, Err(OutboxError::HeaderRefused { .. })),
+            "{refused:?}"
+        );
+        // A repeat of what was accepted before still joins.
+        outbox.submit(early).unwrap();
+    });
+}
