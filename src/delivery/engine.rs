@@ -48,7 +48,7 @@ pub(crate) struct Engine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, uniffi::Enum)]
 pub enum NetworkKind {
     /// None. Only a hint: what is due is tried all the same, and waits by its backoff.
-    None,
+    Offline,
     /// One that costs by the byte, such as a mobile network.
     Metered,
     /// One that doesn't.
@@ -72,6 +72,8 @@ pub(super) struct Demand {
 struct Turned {
     /// When something is due.
     due: Option<Duration>,
+    /// When there is something to do without an event from outside.
+    wake: Option<Duration>,
     /// When the pump has to turn again by itself.
     next: Option<Duration>,
     in_flight: usize,
@@ -183,7 +185,7 @@ impl Engine {
             self.collect(&mut gate);
             self.stop_unmetered(&mut gate);
         }
-        if kind != NetworkKind::None {
+        if kind != NetworkKind::Offline {
             let most = u64::try_from(NETWORK_JITTER.as_millis()).unwrap_or_default();
             let jitter = Duration::from_millis(up_to(self.parts.entropy.as_ref(), most));
             self.parts.store.network_returned(jitter)?;
@@ -295,6 +297,7 @@ impl Engine {
                 } else {
                     None
                 };
+                turned.wake = earliest([stepped.due, stepped.chores, renewal]);
                 turned.next = earliest([due, stepped.chores, renewal, asking]);
             }
             Err(error) => turned.error = Some(error),
@@ -343,8 +346,7 @@ impl Engine {
             && !turned.unsettled
             && !turned.awaits_credentials
             && turned.due.is_none_or(|due| !due.is_zero());
-        let wake_at =
-            earliest([turned.due, turned.next]).map(|next| now.wall.plus(next).to_system_time());
+        let wake_at = turned.wake.map(|wake| now.wall.plus(wake).to_system_time());
         let mut going = Vec::new();
         let mut times: Vec<Duration> = next.into_iter().collect();
         for (asked, drain) in std::mem::take(&mut demand.drains) {

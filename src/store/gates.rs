@@ -181,7 +181,8 @@ pub(super) fn close_host(
     let failures: u32 = tx
         .connection
         .prepare_cached(
-            "UPDATE host SET failures = failures + 1 WHERE origin = ?1 RETURNING failures",
+            "INSERT INTO host (origin, failures) VALUES (?1, 1)
+             ON CONFLICT (origin) DO UPDATE SET failures = failures + 1 RETURNING failures",
         )?
         .query_row([&origin], |row| row.get(0))?;
     let wait = gate.asked.unwrap_or_else(|| {

@@ -78,7 +78,7 @@ fn without_a_network_by_the_hint_what_is_due_is_tried_all_the_same() {
     let place = Place::new();
     simulate(3, |world| async move {
         let outbox = world.open(&place);
-        outbox.network_available(NetworkKind::None).unwrap();
+        outbox.network_available(NetworkKind::Offline).unwrap();
         let order = order(&outbox, "form");
         outbox.submit(order.clone()).unwrap();
         outbox.start().unwrap();
@@ -104,7 +104,7 @@ fn what_may_only_go_unmetered_waits_for_such_a_network_and_stops_nobody_else() {
         outbox.submit(film.clone()).unwrap();
         outbox.submit(order(&outbox, "form")).unwrap();
         outbox.start().unwrap();
-        for kind in [None, Some(NetworkKind::Metered), Some(NetworkKind::None)] {
+        for kind in [None, Some(NetworkKind::Metered), Some(NetworkKind::Offline)] {
             if let Some(kind) = kind {
                 outbox.network_available(kind).unwrap();
             }
