@@ -117,8 +117,7 @@ impl Core {
                     &limits,
                     &config.tls.clone().unwrap_or_default(),
                     Arc::clone(&executor),
-                )
-                .map_err(|error| setup(&error))?;
+                )?;
                 Arc::new(http)
             }
         };

@@ -1,24 +1,29 @@
-//! The default transport: reqwest over HTTP/1.1, rustls with ring and the bundled roots.
+//! The default transport: reqwest, rustls with ring, and the bundled roots.
 //!
 //! The stack's own cleverness is off: it follows no redirect, repeats nothing, keeps no cookie and
-//! no cache. The last look at the lease happens when the HTTP engine asks for the request's body,
-//! or for its length if there is none: then the connection is chosen and connected, and not a byte
-//! of the request has been written.
+//! no cache, asks no proxy. Connections are kept and used again. The last look at the lease is the
+//! body's matter.
+//!
+//! It asks for gzip and decodes it. The head of an answer may have 100 fields and, over HTTP/1.1, 400
+//! KiB; the stack reads in large pieces and lets up to twice that pass. Over HTTP/2 it is 64 KiB. Beyond
+//! that it is [`Fault::BadAnswer`].
+//!
+//! Over `https` and with the feature `http2`, a server that speaks HTTP/2 gets it, but for requests
+//! with an effect and without a body: those are whole with their head, and HTTP/2 can't keep the head
+//! of a request back whose last look failed.
 
-use std::error::Error;
-use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
-use reqwest::redirect;
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, redirect};
+use rustls::ClientConfig;
 
-use super::transport::{Exchange, Transport, WireAnswer, WireBody, WireRequest};
+use super::http_body::Outgoing;
+use super::http_faults::fault_of;
+use super::http_tls::{client_config, setup};
+use super::transport::{Exchange, Transport, WireAnswer, WireRequest};
 use crate::config::TlsConfig;
+use crate::error::OpenError;
 use crate::model::submission::Header;
 use crate::policy::classify::Fault;
 use crate::policy::limits::Limits;
@@ -28,59 +33,118 @@ use crate::runtime::Executor;
 /// NATs keep them.
 const IDLE_CONNECTIONS: Duration = Duration::from_secs(30);
 
+/// The most fields in the head of an answer.
+const MOST_HEADERS: usize = 100;
+
+/// The largest head of an answer over HTTP/2, in bytes.
+#[cfg(feature = "http2")]
+const LARGEST_HEAD: u32 = 64 * 1024;
+
 /// reqwest, as a transport.
 pub struct HttpTransport {
-    client: reqwest::Client,
+    clients: Clients,
     executor: Arc<dyn Executor>,
+}
+
+#[derive(Clone)]
+struct Clients {
+    http1: Client,
+    #[cfg(feature = "http2")]
+    http2: Client,
+}
+
+impl Clients {
+    #[cfg(feature = "http2")]
+    fn choose(&self, whole_without_body: bool) -> &Client {
+        if whole_without_body {
+            &self.http1
+        } else {
+            &self.http2
+        }
+    }
+
+    #[cfg(not(feature = "http2"))]
+    fn choose(&self, _: bool) -> &Client {
+        &self.http1
+    }
 }
 
 impl HttpTransport {
     /// Sets the stack up. Nothing is connected yet.
     ///
     /// # Errors
-    /// In words, if the TLS stack can't be set up.
+    /// [`OpenError::InvalidConfig`] if a TLS setting can't be used; `field` names it, for example
+    /// `tls.pins[0].host`. [`OpenError::Setup`] if the stack can't be set up.
     pub fn new(
         limits: &Limits,
-        _tls: &TlsConfig,
+        tls: &TlsConfig,
         executor: Arc<dyn Executor>,
-    ) -> Result<Self, String> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut roots = rustls::RootCertStore::empty();
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-        let tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            .redirect(redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
-            .no_proxy()
-            .connect_timeout(limits.connect_timeout)
-            .pool_idle_timeout(IDLE_CONNECTIONS)
-            .tcp_nodelay(true)
-            .build()
-            .map_err(|error| error.without_url().to_string())?;
-        Ok(Self { client, executor })
+    ) -> Result<Self, OpenError> {
+        let tls = client_config(tls)?;
+        #[cfg(feature = "http2")]
+        let http2 = {
+            let tls = super::http_tls::with_http2(tls.clone());
+            build(limits, tls, |builder| {
+                builder.http2_max_header_list_size(LARGEST_HEAD)
+            })?
+        };
+        let clients = Clients {
+            http1: build(limits, tls, |builder| builder)?,
+            #[cfg(feature = "http2")]
+            http2,
+        };
+        Ok(Self { clients, executor })
     }
+}
+
+fn build(
+    limits: &Limits,
+    tls: ClientConfig,
+    more: impl FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
+) -> Result<Client, OpenError> {
+    let builder = Client::builder()
+        .tls_backend_preconfigured(tls)
+        .redirect(redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .no_proxy()
+        .gzip(true)
+        .connect_timeout(limits.connect_timeout)
+        .pool_idle_timeout(IDLE_CONNECTIONS)
+        .http1_max_headers(MOST_HEADERS)
+        .tcp_nodelay(true);
+    more(builder)
+        .build()
+        .map_err(|error| setup(&error.without_url()))
 }
 
 impl Transport for HttpTransport {
     fn start(&self, request: WireRequest, exchange: Exchange) {
-        let client = self.client.clone();
+        let clients = self.clients.clone();
+        let executor = Arc::clone(&self.executor);
         self.executor.spawn(Box::pin(async move {
-            run(client, request, exchange).await;
+            run(clients, executor, request, exchange).await;
         }));
     }
 }
 
-async fn run(client: reqwest::Client, request: WireRequest, exchange: Exchange) {
+async fn run(
+    clients: Clients,
+    executor: Arc<dyn Executor>,
+    request: WireRequest,
+    exchange: Exchange,
+) {
     let exchange = Arc::new(exchange);
     let most = request.max_answer_bytes;
+    let idle = request.idle_timeout;
+    let Ok(method) = Method::from_bytes(request.method.as_bytes()) else {
+        return exchange.failed(Fault::NotSent);
+    };
+    let request = prepare(&clients, &executor, method.clone(), request, &exchange);
     let response = tokio::select! {
-        response = send(&client, request, &exchange) => response,
+        response = request.send() => {
+            response.map_err(|error| fault_of(&error, exchange.is_confirmed()))
+        }
         () = exchange.stopped() => Err(Fault::Stopped),
     };
     let mut response = match response {
@@ -89,173 +153,98 @@ async fn run(client: reqwest::Client, request: WireRequest, exchange: Exchange) 
     };
     // From here on the answer's head is known, and counts even if its body never ends.
     let mut answer = head(&response);
-    answer.complete = tokio::select! {
-        complete = read(&mut response, &mut answer.body, most) => complete,
-        () = exchange.stopped() => false,
+    answer.complete = if has_no_body(&method, response.status()) {
+        true
+    } else {
+        let sleep = || executor.sleep(idle);
+        tokio::select! {
+            complete = read(&mut response, &mut answer.body, most, sleep) => complete,
+            () = exchange.stopped() => false,
+        }
     };
     exchange.answered(answer);
 }
 
-async fn send(
-    client: &reqwest::Client,
+fn prepare(
+    clients: &Clients,
+    executor: &Arc<dyn Executor>,
+    method: Method,
     request: WireRequest,
     exchange: &Arc<Exchange>,
-) -> Result<reqwest::Response, Fault> {
-    let method =
-        reqwest::Method::from_bytes(request.method.as_bytes()).map_err(|_| Fault::NotSent)?;
-    let has_effect = !method.is_safe();
+) -> RequestBuilder {
+    let safe = method.is_safe();
+    let client = clients.choose(!safe && request.body.is_empty());
     let mut builder = client.request(method, request.url);
     for header in request.headers {
         builder = builder.header(header.name, header.value);
     }
-    let WireBody::Bytes(body) = request.body else {
-        return Err(Fault::BodyMissing);
-    };
-    let asks_for_body = has_effect && !body.is_empty();
-    if has_effect {
-        builder = builder.body(reqwest::Body::wrap(LastLook {
-            exchange: Some(Arc::clone(exchange)),
-            body,
-            reached: AtomicBool::new(false),
-            refused: AtomicBool::new(false),
-        }));
-    } else {
-        // A safe method has no body to ask for and nothing to lose: looking before is enough.
-        if !exchange.confirm() {
-            return Err(Fault::NotSent);
-        }
-        if !body.is_empty() {
-            builder = builder.body(body);
-        }
-    }
-    builder
-        .send()
-        .await
-        .map_err(|error| match fault_of(&error) {
-            // The connection broke before the body was asked for, so nothing was written.
-            Fault::Lost if asks_for_body && !exchange.is_confirmed() => Fault::Unreachable,
-            fault => fault,
-        })
+    let body = Outgoing::new(
+        request.body,
+        safe,
+        Arc::clone(exchange),
+        Arc::clone(executor),
+    );
+    builder.body(reqwest::Body::wrap(body))
 }
 
-fn head(response: &reqwest::Response) -> WireAnswer {
-    let headers = response
-        .headers()
-        .iter()
-        .filter_map(|(name, value)| {
-            Some(Header {
-                name: name.as_str().to_owned(),
-                value: value.to_str().ok()?.to_owned(),
-            })
-        })
-        .collect();
+fn head(response: &Response) -> WireAnswer {
+    let headers = response.headers().iter();
     WireAnswer {
         status: response.status().as_u16(),
-        headers,
+        headers: headers
+            .map(|(name, value)| Header {
+                name: name.as_str().to_owned(),
+                value: String::from_utf8_lossy(value.as_bytes()).into_owned(),
+            })
+            .collect(),
         body: Vec::new(),
         complete: false,
     }
 }
 
-/// Reads the body. True if it arrived whole and wasn't larger than allowed.
-async fn read(response: &mut reqwest::Response, body: &mut Vec<u8>, most: usize) -> bool {
+/// RFC 9112, section 6.3: such an answer ends with its head, whatever that says of a body.
+fn has_no_body(method: &Method, status: StatusCode) -> bool {
+    *method == Method::HEAD
+        || status.is_informational()
+        || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+}
+
+/// An encoding that the stack has decoded is no longer in the headers.
+fn is_encoded(response: &Response) -> bool {
+    let encodings = response.headers().get_all("content-encoding");
+    encodings
+        .iter()
+        .any(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"))
+}
+
+/// Reads the body, up to `most` decoded bytes. True if it arrived whole, could be decoded and wasn't
+/// larger. A pause that is as long as a `sleep` ends it.
+async fn read(
+    response: &mut Response,
+    body: &mut Vec<u8>,
+    most: usize,
+    sleep: impl Fn() -> crate::runtime::BoxFuture<()>,
+) -> bool {
     loop {
-        match response.chunk().await {
-            Ok(Some(chunk)) if body.len() + chunk.len() <= most => body.extend_from_slice(&chunk),
-            Ok(Some(_)) | Err(_) => return false,
-            Ok(None) => return true,
+        let chunk = tokio::select! {
+            biased;
+            chunk = response.chunk() => chunk,
+            () = sleep() => return false,
+        };
+        match chunk {
+            Ok(Some(chunk)) => {
+                let room = most.saturating_sub(body.len());
+                if let Some(fitting) = chunk.get(..room)
+                    && room < chunk.len()
+                {
+                    body.extend_from_slice(fitting);
+                    return false;
+                }
+                body.extend_from_slice(&chunk);
+            }
+            Ok(None) => return body.is_empty() || !is_encoded(response),
+            Err(_) => return false,
         }
-    }
-}
-
-/// What the stack can tell. [`Exchange::failed`] corrects it by whether bytes may have left.
-fn fault_of(error: &reqwest::Error) -> Fault {
-    let mut source: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(error) = source {
-        if error.is::<NotConfirmed>() {
-            return Fault::NotSent;
-        }
-        if error.is::<rustls::Error>() || wraps_tls(error) {
-            return Fault::Tls;
-        }
-        source = error.source();
-    }
-    if error.is_connect() {
-        Fault::Unreachable
-    } else {
-        Fault::Lost
-    }
-}
-
-/// TLS errors come wrapped in I/O errors, more than once, which `source` looks past.
-fn wraps_tls(error: &(dyn Error + 'static)) -> bool {
-    error
-        .downcast_ref::<std::io::Error>()
-        .and_then(std::io::Error::get_ref)
-        .is_some_and(|inner| inner.is::<rustls::Error>() || wraps_tls(inner))
-}
-
-/// A body that looks at the lease when it is first asked for.
-///
-/// A body without bytes is never asked for: the engine takes its length, which is zero, and is
-/// done. It does ask, in this order and right before it writes the head, whether the body is at
-/// its end, which this one denies, and for its length. Then is the time to look. The order tells
-/// the engine from middleware, which asks for the length before there is a connection.
-struct LastLook {
-    exchange: Option<Arc<Exchange>>,
-    body: Bytes,
-    /// The engine has been there.
-    reached: AtomicBool,
-    /// A look without a body to ask for found the lease lost.
-    refused: AtomicBool,
-}
-
-/// The last look found the lease lost, or the exchange stopped.
-#[derive(Debug)]
-struct NotConfirmed;
-
-impl fmt::Display for NotConfirmed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the lease was lost before the first byte")
-    }
-}
-
-impl Error for NotConfirmed {}
-
-impl Body for LastLook {
-    type Data = Bytes;
-    type Error = NotConfirmed;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, NotConfirmed>>> {
-        if let Some(exchange) = self.exchange.take()
-            && (self.refused.load(Ordering::Acquire) || !exchange.confirm())
-        {
-            self.body = Bytes::new();
-            return Poll::Ready(Some(Err(NotConfirmed)));
-        }
-        let body = std::mem::take(&mut self.body);
-        Poll::Ready((!body.is_empty()).then(|| Ok(Frame::data(body))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.reached.store(true, Ordering::Release);
-        self.exchange.is_none() && self.body.is_empty()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        if self.body.is_empty()
-            && self.reached.load(Ordering::Acquire)
-            && let Some(exchange) = &self.exchange
-            && !exchange.confirm()
-        {
-            self.refused.store(true, Ordering::Release);
-            // Of unknown length, it is asked for, and can fail before the head leaves.
-            return SizeHint::default();
-        }
-        SizeHint::with_exact(self.body.len() as u64)
     }
 }
 

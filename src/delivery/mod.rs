@@ -13,6 +13,12 @@ pub(crate) mod drain;
 pub(crate) mod engine;
 mod gate;
 pub mod http;
+mod http_body;
+mod http_faults;
+mod http_pins;
+#[cfg(test)]
+mod http_rig;
+mod http_tls;
 pub(crate) mod lease;
 pub mod transport;
 

@@ -324,6 +324,11 @@ impl Exchange {
 pub struct ExchangeStop(Arc<Shared>);
 
 impl ExchangeStop {
+    #[cfg(test)]
+    pub(crate) fn of(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
     /// What `suspend` does to an exchange. True if it certainly sent nothing and never will.
     pub fn stop(&self) -> bool {
         self.0.stop(Fault::Stopped) == Fault::NotSent
