@@ -14,6 +14,8 @@ mod common;
 mod accepting;
 #[path = "world/agents.rs"]
 mod agents;
+#[path = "world/conformance.rs"]
+mod conformance;
 #[path = "world/demo.rs"]
 mod demo;
 #[path = "world/files.rs"]
