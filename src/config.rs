@@ -109,7 +109,8 @@ pub enum TrustRoots {
     #[default]
     Bundled,
     /// The operating system's verifier, which knows the roots that a user or a company added. Needs
-    /// the feature `platform-verifier`, and on Android its Kotlin part.
+    /// the feature `platform-verifier`, and on Android its Kotlin part, set up before the first
+    /// connection. There it takes no `extra_roots`.
     Platform,
     /// None but `extra_roots`.
     ExtraOnly,

@@ -18,7 +18,7 @@ use std::time::Duration;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, redirect};
 use rustls::ClientConfig;
 
-use super::http_body::Outgoing;
+use super::http_body::{Outgoing, Refused};
 use super::http_faults::fault_of;
 use super::http_tls::{client_config, setup};
 use super::transport::{Exchange, Transport, WireAnswer, WireRequest};
@@ -140,10 +140,13 @@ async fn run(
     let Ok(method) = Method::from_bytes(request.method.as_bytes()) else {
         return exchange.failed(Fault::NotSent);
     };
-    let request = prepare(&clients, &executor, method.clone(), request, &exchange);
+    let (request, refused) = prepare(&clients, &executor, method.clone(), request, &exchange);
     let response = tokio::select! {
         response = request.send() => {
-            response.map_err(|error| fault_of(&error, exchange.is_confirmed()))
+            response.map_err(|error| match refused.get() {
+                Some(fault) => *fault,
+                None => fault_of(&error, exchange.is_confirmed()),
+            })
         }
         () = exchange.stopped() => Err(Fault::Stopped),
     };
@@ -171,7 +174,7 @@ fn prepare(
     method: Method,
     request: WireRequest,
     exchange: &Arc<Exchange>,
-) -> RequestBuilder {
+) -> (RequestBuilder, Refused) {
     let safe = method.is_safe();
     let client = clients.choose(!safe && request.body.is_empty());
     let mut builder = client.request(method, request.url);
@@ -184,7 +187,8 @@ fn prepare(
         Arc::clone(exchange),
         Arc::clone(executor),
     );
-    builder.body(reqwest::Body::wrap(body))
+    let refused = body.refused();
+    (builder.body(reqwest::Body::wrap(body)), refused)
 }
 
 fn head(response: &Response) -> WireAnswer {
@@ -251,3 +255,7 @@ async fn read(
 #[cfg(test)]
 #[path = "http_tests.rs"]
 mod tests;
+
+#[cfg(all(test, feature = "http2"))]
+#[path = "http2_tests.rs"]
+mod http2_tests;

@@ -16,8 +16,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -25,6 +25,7 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc;
 
 use super::transport::{Exchange, WireBody};
+use crate::policy::classify::Fault;
 use crate::runtime::{Executor, run_blocking};
 
 /// Bodies are handed over in pieces of this many bytes. [`Exchange::progress`] grows by it.
@@ -52,7 +53,11 @@ pub(super) struct Outgoing {
     look: AtomicU8,
     /// The length was asked for after the look, as an engine does that hasn't queued the head.
     head_is_kept: AtomicBool,
+    refused: Refused,
 }
+
+/// What it means that the body was refused. Not every engine hands the body's error on.
+pub(super) type Refused = Arc<OnceLock<Fault>>;
 
 enum Source {
     Bytes(Bytes),
@@ -84,6 +89,16 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
+impl Refusal {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::NotConfirmed => Fault::NotSent,
+            // Better in doubt than wrong.
+            Self::HeadMayHaveLeft | Self::BrokenFile(_) => Fault::Lost,
+        }
+    }
+}
+
 impl Outgoing {
     /// `may_lack`: without bytes, the request has no body, and no `Content-Length`.
     pub(super) fn new(
@@ -106,7 +121,13 @@ impl Outgoing {
             may_lack,
             look: AtomicU8::new(NOT_YET),
             head_is_kept: AtomicBool::new(false),
+            refused: Refused::default(),
         }
+    }
+
+    /// Is set when the body is refused.
+    pub(super) fn refused(&self) -> Refused {
+        Arc::clone(&self.refused)
     }
 
     /// The last look, when it is first called.
@@ -124,6 +145,18 @@ impl Outgoing {
         } else {
             Refusal::HeadMayHaveLeft
         }
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Refusal>>> {
+        // Between the two looks an HTTP/2 engine may have waited for the server to admit the stream.
+        let first = !std::mem::replace(&mut self.asked, true);
+        if !self.holds() || (first && !self.exchange.confirm()) {
+            return Poll::Ready(Some(Err(self.refusal())));
+        }
+        if self.sent == self.length {
+            return Poll::Ready(None);
+        }
+        self.poll_piece(context)
     }
 
     fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Refusal>>> {
@@ -158,23 +191,19 @@ impl Body for Outgoing {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Refusal>>> {
         let this = self.get_mut();
-        // Between the two looks an HTTP/2 engine may have waited for the server to admit the stream.
-        let first = !std::mem::replace(&mut this.asked, true);
-        if !this.holds() || (first && !this.exchange.confirm()) {
-            return Poll::Ready(Some(Err(this.refusal())));
-        }
-        if this.sent == this.length {
-            return Poll::Ready(None);
-        }
-        let piece = match this.poll_piece(context) {
-            Poll::Ready(Some(Ok(piece))) => piece,
-            Poll::Ready(Some(Err(refusal))) => return Poll::Ready(Some(Err(refusal))),
-            Poll::Ready(None) => return Poll::Ready(None),
-            Poll::Pending => return Poll::Pending,
-        };
-        this.sent += piece.len() as u64;
-        this.exchange.progress(this.sent);
-        Poll::Ready(Some(Ok(Frame::data(piece))))
+        this.poll_next(context).map(|next| {
+            next.map(|piece| match piece {
+                Ok(piece) => {
+                    this.sent += piece.len() as u64;
+                    this.exchange.progress(this.sent);
+                    Ok(Frame::data(piece))
+                }
+                Err(refusal) => {
+                    this.refused.get_or_init(|| refusal.fault());
+                    Err(refusal)
+                }
+            })
+        })
     }
 
     fn is_end_stream(&self) -> bool {

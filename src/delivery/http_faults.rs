@@ -5,18 +5,16 @@ use std::io;
 
 use rustls::CertificateError;
 
-use super::http_body::Refusal;
 use crate::policy::classify::Fault;
 
 /// What is known of a failed request. `confirmed`: the last look has let it pass, so that bytes may
 /// have left.
 pub(super) fn fault_of(error: &reqwest::Error, confirmed: bool) -> Fault {
-    let fault = match first_known(error) {
-        Some(Refused(fault)) => return fault,
-        Some(Met(fault)) => fault,
-        None if error.is_connect() => Fault::Unreachable,
-        None => Fault::Lost,
-    };
+    let fault = first_known(error).unwrap_or(if error.is_connect() {
+        Fault::Unreachable
+    } else {
+        Fault::Lost
+    });
     match fault {
         // The connection broke before the engine turned to the request, so nothing was written.
         Fault::Lost | Fault::BadAnswer | Fault::NotProcessed if !confirmed => Fault::Unreachable,
@@ -24,17 +22,9 @@ pub(super) fn fault_of(error: &reqwest::Error, confirmed: bool) -> Fault {
     }
 }
 
-enum Known {
-    /// By the body, which knows whether anything left.
-    Refused(Fault),
-    /// Met on the way.
-    Met(Fault),
-}
-use Known::{Met, Refused};
-
 /// The outermost error of the chain that says something. I/O errors wrap others, more than once,
 /// which `source` looks past.
-fn first_known(error: &(dyn Error + 'static)) -> Option<Known> {
+fn first_known(error: &(dyn Error + 'static)) -> Option<Fault> {
     known(error).or_else(|| {
         let wrapped = error
             .downcast_ref::<io::Error>()
@@ -46,26 +36,19 @@ fn first_known(error: &(dyn Error + 'static)) -> Option<Known> {
     })
 }
 
-fn known(error: &(dyn Error + 'static)) -> Option<Known> {
-    if let Some(refusal) = error.downcast_ref::<Refusal>() {
-        return Some(match refusal {
-            Refusal::NotConfirmed => Refused(Fault::NotSent),
-            // Better in doubt than wrong.
-            Refusal::HeadMayHaveLeft | Refusal::BrokenFile(_) => Refused(Fault::Lost),
-        });
-    }
+fn known(error: &(dyn Error + 'static)) -> Option<Fault> {
     if let Some(error) = error.downcast_ref::<rustls::Error>() {
-        return Some(Met(tls_fault(error)));
+        return Some(tls_fault(error));
     }
     if let Some(error) = error.downcast_ref::<hyper::Error>() {
-        return error.is_parse().then_some(Met(Fault::BadAnswer));
+        return error.is_parse().then_some(Fault::BadAnswer);
     }
     if let Some(error) = error.downcast_ref::<io::Error>() {
-        return is_offline(error.kind()).then_some(Met(Fault::Offline));
+        return is_offline(error.kind()).then_some(Fault::Offline);
     }
     #[cfg(feature = "http2")]
     if let Some(error) = error.downcast_ref::<h2::Error>() {
-        return http2_fault(error).map(Met);
+        return http2_fault(error);
     }
     None
 }

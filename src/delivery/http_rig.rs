@@ -61,11 +61,19 @@ pub(super) fn transport(tls: &TlsConfig) -> HttpTransport {
 
 /// Starts a request; `holds` is what the last look finds.
 pub(super) fn start(transport: &HttpTransport, request: WireRequest, holds: bool) -> Sent {
+    start_looking(transport, request, move || holds)
+}
+
+pub(super) fn start_looking(
+    transport: &HttpTransport,
+    request: WireRequest,
+    holds: impl Fn() -> bool + Send + Sync + 'static,
+) -> Sent {
     let (sender, reports) = mpsc::channel();
     let progress = Arc::new(AtomicU64::new(0));
     let grown = Arc::clone(&progress);
     let shared = Shared::new(Ears {
-        holds: Box::new(move || holds),
+        holds: Box::new(holds),
         reported: Box::new(move |reported| drop(sender.send(reported))),
         progressed: Box::new(move |sent| {
             assert!(grown.swap(sent, Ordering::SeqCst) < sent, "no progress");

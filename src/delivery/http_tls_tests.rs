@@ -3,101 +3,16 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, PublicKeyData,
-    date_time_ymd,
-};
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rcgen::{KeyPair, date_time_ymd};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
-use sha2::{Digest, Sha256};
 
+use super::super::http_certs::{Chain, Signed, leaf, server_config};
 use super::super::http_pins::spelled;
 use super::super::http_rig::{Once, bytes, post, read_head, start, transport};
 use super::super::transport::Reported;
 use super::*;
 use crate::config::CertificatePin;
 use crate::policy::classify::Fault;
-
-/// A certificate with its key, and those above it that the server sends along.
-struct Signed {
-    params: CertificateParams,
-    key: KeyPair,
-    certificate: rcgen::Certificate,
-}
-
-impl Signed {
-    fn root(name: &str) -> Self {
-        let (params, key) = authority(name);
-        let certificate = params.self_signed(&key).unwrap();
-        Self {
-            params,
-            key,
-            certificate,
-        }
-    }
-
-    fn under(above: &Self, (params, key): (CertificateParams, KeyPair)) -> Self {
-        let issuer = Issuer::from_params(&above.params, &above.key);
-        let certificate = params.signed_by(&key, &issuer).unwrap();
-        Self {
-            params,
-            key,
-            certificate,
-        }
-    }
-
-    fn der(&self) -> CertificateDer<'static> {
-        self.certificate.der().clone()
-    }
-
-    fn pin(&self) -> Vec<u8> {
-        Sha256::digest(self.key.subject_public_key_info()).to_vec()
-    }
-}
-
-fn authority(name: &str) -> (CertificateParams, KeyPair) {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.distinguished_name.push(DnType::CommonName, name);
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    (params, KeyPair::generate().unwrap())
-}
-
-fn leaf(host: &str) -> (CertificateParams, KeyPair) {
-    let params = CertificateParams::new(vec![host.to_owned()]).unwrap();
-    (params, KeyPair::generate().unwrap())
-}
-
-/// A server with a certificate for `localhost`, below an intermediate one, below a root.
-struct Chain {
-    root: Signed,
-    middle: Signed,
-    leaf: Signed,
-}
-
-impl Chain {
-    fn new() -> Self {
-        Self::of(leaf("localhost"))
-    }
-
-    fn of(leaf: (CertificateParams, KeyPair)) -> Self {
-        let root = Signed::root("root");
-        let middle = Signed::under(&root, authority("middle"));
-        let leaf = Signed::under(&middle, leaf);
-        Self { root, middle, leaf }
-    }
-
-    fn sent(&self) -> Vec<CertificateDer<'static>> {
-        vec![self.leaf.der(), self.middle.der()]
-    }
-
-    fn trusting(&self) -> TlsConfig {
-        TlsConfig {
-            roots: Some(TrustRoots::ExtraOnly),
-            extra_roots: vec![self.root.der().to_vec()],
-            pins: Vec::new(),
-        }
-    }
-}
 
 fn pinned(tls: TlsConfig, pins: &[(&str, Vec<u8>)]) -> TlsConfig {
     let pins = pins.iter().map(|(host, sha256)| CertificatePin {
@@ -129,16 +44,8 @@ impl Met {
 }
 
 fn meet(tls: &TlsConfig, leaf: &Signed, sent: Vec<CertificateDer<'static>>) -> Met {
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(leaf.key.serialize_der()));
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(sent, key)
-        .unwrap();
-    config.alpn_protocols = vec![HTTP1.to_vec()];
-    let server = Once::new(move |stream| serve(stream, Arc::new(config)));
+    let config = server_config(leaf, sent, &[HTTP1]);
+    let server = Once::new(move |stream| serve(stream, config));
     let url = server.url.replace("http://127.0.0.1", "https://localhost");
     let sent = start(&transport(tls), post(url, bytes(b"")), true);
     let reported = sent.report();

@@ -14,6 +14,8 @@ pub(crate) mod engine;
 mod gate;
 pub mod http;
 mod http_body;
+#[cfg(test)]
+mod http_certs;
 mod http_faults;
 mod http_pins;
 #[cfg(test)]
