@@ -17,10 +17,11 @@ use crate::delivery::http::HttpTransport;
 use crate::entropy::{Entropy, SystemEntropy};
 use crate::error::{OpenError, StorageError};
 use crate::metrics::Calls;
+use crate::model::key_place;
 use crate::model::request::{REFUSED_HEADERS, check_origin};
 use crate::model::submission::Effect;
 use crate::policy::limits::{LONGEST, Limits, OBSERVE_EVERY};
-use crate::policy::profile::{KeyPlace, ServerProfile};
+use crate::policy::profile::{KeyPlace, KeySpelling, ServerProfile};
 use crate::runtime::{Executor, OwnRuntime, run_blocking};
 use crate::store::{OpenReport, Store, StoreConfig, file_identity, make_folder};
 
@@ -311,6 +312,14 @@ fn check_profile(profile: &ServerProfile) -> Result<(), OpenError> {
             "keyed needs a place for the key; use overwrite or unkeyed",
         ));
     }
+    if profile.key_spelling == KeySpelling::SfString
+        && !matches!(profile.key_place, KeyPlace::Header { .. })
+    {
+        return Err(invalid(
+            "profile.key_spelling",
+            "a structured-field string goes into a header only; use raw",
+        ));
+    }
     for (field, time) in [
         ("profile.quiet_time", Some(profile.quiet_time)),
         ("profile.retention", profile.retention),
@@ -339,10 +348,11 @@ fn check_profile(profile: &ServerProfile) -> Result<(), OpenError> {
                 ))
             }
         }
-        KeyPlace::Nowhere => Ok(()),
-        KeyPlace::JsonPointer { .. } | KeyPlace::Query { .. } | KeyPlace::Path { .. } => Err(
-            invalid("profile.key_place", "only a header is supported yet"),
-        ),
+        KeyPlace::Nowhere
+        | KeyPlace::JsonPointer { .. }
+        | KeyPlace::Query { .. }
+        | KeyPlace::Path { .. } => key_place::check(&profile.key_place)
+            .map_err(|problem| invalid("profile.key_place", problem)),
     }
 }
 

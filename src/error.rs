@@ -224,8 +224,6 @@ pub enum Feature {
     Probes,
     /// Bodies from files.
     FileBodies,
-    /// Keys elsewhere than in a header.
-    KeyPlaces,
 }
 
 /// What a listener may throw. It changes nothing.

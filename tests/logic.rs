@@ -32,6 +32,8 @@ mod gates;
 mod guards;
 #[path = "logic/intents.rs"]
 mod intents;
+#[path = "logic/key_places.rs"]
+mod key_places;
 #[path = "logic/lapses.rs"]
 mod lapses;
 #[path = "logic/lifetime.rs"]

@@ -2,6 +2,7 @@
 
 pub mod fingerprint;
 pub mod id;
+pub mod key_place;
 pub mod outcome;
 pub mod request;
 pub mod state;
@@ -22,6 +23,8 @@ mod frozen_tests;
 mod id_tests;
 #[cfg(test)]
 mod invariant_tests;
+#[cfg(test)]
+mod key_place_tests;
 #[cfg(test)]
 mod request_tests;
 #[cfg(test)]

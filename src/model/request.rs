@@ -7,6 +7,7 @@ use url::Url;
 
 use super::fingerprint::{Fingerprint, Identity, PartHash, digest};
 use super::id::SubmissionId;
+use super::key_place;
 use super::submission::{Body, Effect, Header, Submission, is_token};
 use crate::clock::WallMs;
 use crate::error::{Feature, OutboxError};
@@ -60,17 +61,26 @@ impl FrozenRequest {
         profile: &ServerProfile,
         limits: &Limits,
     ) -> Result<Self, OutboxError> {
-        refuse_unsupported(&submission, profile)?;
+        refuse_unsupported(&submission)?;
         if let Some(account) = &submission.account {
             check_account(account)?;
         }
         let method = read_method(&submission.method)?;
-        let url = read_url(&submission.url, base)?;
-        let (content_type, body) = read_body(submission.body, limits)?;
-        let headers = read_headers(submission.headers, profile)?;
         let effect = submission
             .effect
             .unwrap_or_else(|| default_effect(&method, profile));
+        let wire_key = profile.spell(&submission.id.to_string());
+        let place = &profile.key_place;
+        let in_url = |problem| invalid("url", problem);
+        let with_key =
+            key_place::into_path(&submission.url, place, effect, &wire_key).map_err(in_url)?;
+        let mut url = read_url(with_key.as_deref().unwrap_or(&submission.url), base)?;
+        key_place::into_query(&mut url, place, effect, &wire_key).map_err(in_url)?;
+        let (content_type, body) = read_body(submission.body, limits)?;
+        let body = key_place::into_body(body, content_type.as_deref(), place, effect, &wire_key)
+            .map_err(|problem| invalid("body", problem))?;
+        check_size(body.len() as u64, limits)?;
+        let headers = read_headers(submission.headers, profile)?;
         if effect == Effect::Keyed && profile.key_place == KeyPlace::Nowhere {
             return Err(invalid(
                 "effect",
@@ -92,7 +102,7 @@ impl FrozenRequest {
             account: submission.account,
             origin: url.origin().ascii_serialization(),
             url: url.into(),
-            wire_key: profile.spell(&submission.id.to_string()),
+            wire_key,
             profile: profile.clone(),
             profile_json: profile.to_json(),
             method,
@@ -177,7 +187,7 @@ pub(crate) fn key_place_text(profile: &ServerProfile) -> String {
 }
 
 /// What delivery doesn't do yet is refused, never accepted and ignored.
-fn refuse_unsupported(submission: &Submission, profile: &ServerProfile) -> Result<(), OutboxError> {
+fn refuse_unsupported(submission: &Submission) -> Result<(), OutboxError> {
     let feature = if submission.lane.is_some() {
         Feature::Lanes
     } else if submission.replaces.is_some() {
@@ -188,11 +198,6 @@ fn refuse_unsupported(submission: &Submission, profile: &ServerProfile) -> Resul
         Feature::Probes
     } else if matches!(submission.body, Body::File { .. }) {
         Feature::FileBodies
-    } else if !matches!(
-        profile.key_place,
-        KeyPlace::Header { .. } | KeyPlace::Nowhere
-    ) {
-        Feature::KeyPlaces
     } else {
         return Ok(());
     };
@@ -321,16 +326,19 @@ fn read_body(body: Body, limits: &Limits) -> Result<(Option<String>, Vec<u8>), O
         }
         Body::Json { text } => (Some("application/json".to_owned()), text.into_bytes()),
     };
-    if bytes.len() as u64 > limits.max_body_bytes {
-        return Err(OutboxError::BodyTooLarge {
-            bytes: bytes.len() as u64,
-            most: limits.max_body_bytes,
-        });
-    }
+    check_size(bytes.len() as u64, limits)?;
     if content_type.as_deref() == Some("application/json") && !is_json(&bytes) {
         return Err(invalid("body", "the text is not valid JSON"));
     }
     Ok((content_type, bytes))
+}
+
+fn check_size(bytes: u64, limits: &Limits) -> Result<(), OutboxError> {
+    let most = limits.max_body_bytes;
+    if bytes > most {
+        return Err(OutboxError::BodyTooLarge { bytes, most });
+    }
+    Ok(())
 }
 
 /// RFC 8259. Skipping a string leaves its bytes unread, so that they are looked at before.

@@ -88,19 +88,22 @@ pub enum KeyPlace {
         /// The header's name.
         name: String,
     },
-    /// A place in a JSON body, by RFC 6901 pointer.
+    /// A member of a JSON body, by RFC 6901 pointer. Written when a submission is accepted, into an
+    /// object that must be there already; the rest of the text stays as it is. Only where the
+    /// effect is `Keyed`. Bodies from files are refused.
     JsonPointer {
-        /// The pointer.
+        /// The pointer, for example `/request_id`.
         pointer: String,
     },
-    /// A query parameter.
+    /// A query parameter, added behind those that are there. Only where the effect is `Keyed`.
     Query {
-        /// The parameter's name.
+        /// The parameter's name, for example `request_id`.
         name: String,
     },
-    /// A placeholder in the path, for example `{key}`.
+    /// A placeholder in the path of the submission's URL, for example `/orders/{key}`. It must be
+    /// there once where the effect is `Keyed`, and is replaced whatever the effect is.
     Path {
-        /// The placeholder.
+        /// The placeholder, for example `{key}`.
         placeholder: String,
     },
     /// Nowhere: the server doesn't know keys.
@@ -113,7 +116,8 @@ pub enum KeyPlace {
 pub enum KeySpelling {
     /// As it is. Most servers take `"k"` and `k` for two keys, and want this.
     Raw,
-    /// In double quotes: a structured-field string (RFC 9651), as the IETF draft writes it.
+    /// In double quotes: a structured-field string (RFC 9651), as the IETF draft writes it. In a
+    /// header only.
     SfString,
 }
 

@@ -216,6 +216,27 @@ fn bad_configurations_name_their_field() {
         };
         assert_eq!(field(at().profile(profile)), "profile.key_place", "{name}");
     }
+    for key_place in [
+        submit_once::KeyPlace::JsonPointer {
+            pointer: "key".into(),
+        },
+        submit_once::KeyPlace::Query { name: "".into() },
+        submit_once::KeyPlace::Path {
+            placeholder: "a/b".into(),
+        },
+    ] {
+        let profile = submit_once::ServerProfile {
+            key_place,
+            ..submit_once::ServerProfile::standard()
+        };
+        assert_eq!(field(at().profile(profile)), "profile.key_place");
+    }
+    let quoted = submit_once::ServerProfile {
+        key_place: submit_once::KeyPlace::Query { name: "key".into() },
+        key_spelling: submit_once::KeySpelling::SfString,
+        ..submit_once::ServerProfile::standard()
+    };
+    assert_eq!(field(at().profile(quoted)), "profile.key_spelling");
     let limits = |change: fn(&mut submit_once::Limits)| {
         let mut limits = submit_once::Limits::default();
         change(&mut limits);
