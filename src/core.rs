@@ -123,6 +123,7 @@ impl Core {
             }
         };
         let store = Arc::new(store);
+        store.delete_bodies();
         let desk = Desk::new(Arc::clone(&clock), Arc::clone(&entropy), limits.clone());
         let engine = Engine::new(Parts {
             store: Arc::clone(&store),

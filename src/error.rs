@@ -222,8 +222,6 @@ pub enum Feature {
     Dependencies,
     /// Status probes.
     Probes,
-    /// Bodies from files.
-    FileBodies,
 }
 
 /// What a listener may throw. It changes nothing.

@@ -22,10 +22,10 @@ use crate::model::outcome::{
 };
 use crate::model::request::{FrozenRequest, check_account, read_credentials};
 use crate::model::state::SubmissionState;
-use crate::model::submission::{Header, Submission};
+use crate::model::submission::{Body, Header, Submission};
 use crate::policy::limits::{LONGEST, MAX_NAME_BYTES};
 use crate::runtime::run_blocking;
-use crate::store::{OpenReport, Store, cancel_outcome};
+use crate::store::{Intake, OpenReport, Store, cancel_outcome, read_source};
 
 /// A durable outbox: submissions go in once, and come out settled.
 ///
@@ -93,15 +93,16 @@ impl Outbox {
 
     /// Takes a submission over. Durable when it returns: it survives the end of the process and a
     /// loss of power. A repeat of the same submission is met, not stored again. Takes some
-    /// milliseconds; at most the busy timeout if another process holds the database.
+    /// milliseconds; at most the busy timeout if another process holds the database. A body from a
+    /// file, or of more than `inline_body_bytes`, takes as long as reading and writing it.
     ///
     /// # Errors
     /// [`OutboxError::KeyReused`] if the ID belongs to another submission; others say what to
     /// mend. Nothing is stored then.
     pub fn submit(&self, submission: Submission) -> Result<Receipt, OutboxError> {
         let store = self.store()?;
-        let request = self.freeze(submission)?;
-        let result = store.submit(request);
+        let intake = self.freeze(submission)?;
+        let result = store.submit(intake);
         self.count(result.as_ref());
         let mut receipt = result?;
         self.core.engine.nudge();
@@ -112,11 +113,11 @@ impl Outbox {
     /// Takes several submissions over, all or none, in one transaction.
     pub fn submit_all(&self, submissions: Vec<Submission>) -> Result<Vec<Receipt>, OutboxError> {
         let store = self.store()?;
-        let requests = submissions
+        let intakes = submissions
             .into_iter()
             .map(|submission| self.freeze(submission))
             .collect::<Result<_, _>>()?;
-        let mut receipts = store.submit_all(requests)?;
+        let mut receipts = store.submit_all(intakes)?;
         for receipt in &mut receipts {
             self.count(Ok(receipt));
             self.see(&mut receipt.snapshot);
@@ -432,13 +433,22 @@ impl Outbox {
         }
     }
 
-    fn freeze(&self, submission: Submission) -> Result<FrozenRequest, OutboxError> {
-        FrozenRequest::freeze(
+    fn freeze(&self, submission: Submission) -> Result<Intake, OutboxError> {
+        let (file, source) = match &submission.body {
+            Body::File { path, .. } => {
+                let (content, source) = read_source(path, self.core.limits())?;
+                (Some(content), source)
+            }
+            Body::Empty | Body::Bytes { .. } | Body::Json { .. } => (None, None),
+        };
+        let request = FrozenRequest::freeze(
             submission,
+            file,
             self.core.base.as_ref(),
             &self.core.profile,
             self.core.limits(),
-        )
+        )?;
+        Ok((request, source))
     }
 
     fn count(&self, result: Result<&Receipt, &OutboxError>) {

@@ -10,6 +10,10 @@
 
 mod common;
 
+#[path = "logic/bodies.rs"]
+mod bodies;
+#[path = "logic/bodies_kept.rs"]
+mod bodies_kept;
 #[path = "logic/budgets.rs"]
 mod budgets;
 #[path = "logic/convergence.rs"]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
+use super::body;
 use super::engine::{Engine, lock};
 use super::judge::{About, find, judge, wire_request};
 use super::transport::{Ears, Exchange, Reported, Shared, WireBody, WireRequest};
@@ -31,8 +32,16 @@ pub(super) struct Flight {
     about: Arc<About>,
     shared: Arc<Shared>,
     /// What was sent, in case a redirect asks for it elsewhere.
-    request: WireRequest,
+    parcel: Parcel,
     began: UptimeMs,
+}
+
+/// A request, and what there is to know of it besides.
+#[derive(Clone)]
+struct Parcel {
+    request: WireRequest,
+    /// SHA-256 of its body.
+    digest: [u8; 32],
     unmetered_only: bool,
 }
 
@@ -63,7 +72,7 @@ impl Engine {
 
     /// Ends what must not go over a network that costs by the byte.
     pub(super) fn stop_unmetered(&self, gate: &mut Gate) {
-        let metered = |flight: &mut Flight| flight.unmetered_only;
+        let metered = |flight: &mut Flight| flight.parcel.unmetered_only;
         let flights: Vec<Flight> = gate
             .flights
             .extract_if(|_, flight| metered(flight))
@@ -114,6 +123,8 @@ impl Engine {
         for claim in claims {
             self.launch(gate, claim);
         }
+        // What was just settled needs no body any more.
+        self.parts.store.delete_released();
         Ok(stepped)
     }
 
@@ -181,9 +192,13 @@ impl Engine {
                     // The attempt has been redirected since; its last answer is the one that counts.
                     continue;
                 }
-                if let Some((about, request)) = redirected(&about, &flight.request, &reported) {
-                    let unmetered_only = flight.unmetered_only;
-                    self.send(gate, about, request, unmetered_only);
+                let sent = &flight.parcel;
+                if let Some((about, request)) = redirected(&about, &sent.request, &reported) {
+                    let parcel = Parcel {
+                        request,
+                        ..sent.clone()
+                    };
+                    self.send(gate, about, parcel);
                     continue;
                 }
             }
@@ -221,23 +236,24 @@ impl Engine {
             return;
         };
         let unmetered_only = claim.request.unmetered_only;
+        let digest = claim.request.body_digest;
         let request = wire_request(
             claim.request,
             credentials,
+            &self.parts.store,
             &self.parts.user_agent,
             &self.parts.limits,
         );
-        self.send(gate, about, request, unmetered_only);
+        let parcel = Parcel {
+            request,
+            digest,
+            unmetered_only,
+        };
+        self.send(gate, about, parcel);
     }
 
     /// Puts a request of an open attempt on the wire.
-    fn send(
-        self: &Arc<Self>,
-        gate: &mut Gate,
-        about: About,
-        request: WireRequest,
-        unmetered_only: bool,
-    ) {
+    fn send(self: &Arc<Self>, gate: &mut Gate, about: About, parcel: Parcel) {
         let about = Arc::new(about);
         let shared = {
             let about = Arc::clone(&about);
@@ -258,13 +274,12 @@ impl Engine {
         let now = self.parts.clock.now().uptime;
         let flight = Flight {
             shared: Arc::clone(&shared),
-            request: request.clone(),
+            parcel: parcel.clone(),
             began: gate
                 .flights
                 .get(&about.attempt)
                 .map_or(now, |flight| flight.began),
             about: Arc::clone(&about),
-            unmetered_only,
         };
         gate.flights.insert(about.attempt, flight);
         let executor = Arc::clone(&self.parts.executor);
@@ -273,7 +288,15 @@ impl Engine {
         self.parts
             .executor
             .spawn(Box::pin(Arc::clone(&shared).time_out(sleep)));
-        self.parts.transport.start(request, Exchange::new(shared));
+        let transport = Arc::clone(&self.parts.transport);
+        let exchange = Exchange::new(shared);
+        body::send(
+            parcel.request,
+            parcel.digest,
+            exchange,
+            transport,
+            self.parts.executor.as_ref(),
+        );
     }
 }
 

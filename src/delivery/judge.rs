@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::transport::{Reported, WireAnswer, WireBody, WireRequest};
 use crate::clock::WallMs;
 use crate::entropy::{Entropy, up_to};
+use crate::model::body::FrozenBody;
 use crate::model::id::SubmissionId;
 use crate::model::request::FrozenRequest;
 use crate::model::state::Proof;
@@ -15,8 +16,7 @@ use crate::policy::backoff::{exponential, with_jitter};
 use crate::policy::classify::{self, Answer, Circumstances, Fault, History, Judgement, Wait};
 use crate::policy::limits::Limits;
 use crate::policy::profile::{KeyPlace, ServerProfile};
-use crate::store::KeptAnswer;
-use crate::store::{Claim, Finished};
+use crate::store::{Claim, Finished, KeptAnswer, Store};
 
 /// What judging needs to know of an attempt. Outlives the exchange, for late answers.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ pub(super) struct About {
     pub(super) hops: u32,
     /// It asks where a 303 pointed.
     pub(super) following: bool,
-    id: SubmissionId,
+    pub(super) id: SubmissionId,
     effect: Effect,
     profile: Arc<ServerProfile>,
     account: bool,
@@ -56,6 +56,10 @@ impl About {
         Self {
             hops: self.hops + 1,
             following,
+            history: History {
+                never_sent: false,
+                ..self.history
+            },
             ..self.clone()
         }
     }
@@ -103,6 +107,7 @@ const KEPT_HEADERS: [&str; 8] = [
 pub(super) fn wire_request(
     request: FrozenRequest,
     credentials: Vec<Header>,
+    store: &Store,
     user_agent: &str,
     limits: &Limits,
 ) -> WireRequest {
@@ -125,7 +130,13 @@ pub(super) fn wire_request(
         method: request.method,
         url: request.url,
         headers,
-        body: WireBody::Bytes(request.body.into()),
+        body: match request.body {
+            FrozenBody::Inline(bytes) => WireBody::Bytes(bytes.into()),
+            FrozenBody::File { name, length } => WireBody::File {
+                path: store.body_path(&name),
+                length,
+            },
+        },
         max_answer_bytes: limits.max_answer_bytes as usize,
         idle_timeout: limits.idle_timeout,
     }
@@ -238,6 +249,7 @@ fn words(fault: Fault) -> &'static str {
         Fault::NotProcessed => "the server didn't begin with the request",
         Fault::BodyMissing => "the stored body is no longer there",
         Fault::BodyChanged => "the stored body is not the one that was accepted",
+        Fault::BodyUnreadable => "the stored body can't be read now",
         Fault::TimedOut => "no answer came within the time",
         Fault::Lost => "the connection was lost before the answer",
         Fault::BadAnswer => "what the server answered can't be read",

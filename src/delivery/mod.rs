@@ -8,6 +8,7 @@
 //! If the process dies at any point, the attempts that it had open are found by the next one, which
 //! marks them unknown and waits the quiet time before it sends the same key again.
 
+mod body;
 pub(crate) mod credentials;
 pub(crate) mod drain;
 pub(crate) mod engine;

@@ -274,6 +274,11 @@ impl Exchange {
         self.shared.is_confirmed()
     }
 
+    /// True once the core no longer waits for this exchange.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.shared.stopped.load(Ordering::Acquire)
+    }
+
     /// Says how many bytes of the body have been handed over so far. As long as they grow, the
     /// request isn't given up.
     pub fn progress(&self, sent: u64) {
@@ -310,7 +315,8 @@ impl Exchange {
                 | Fault::TlsClock
                 | Fault::NotSent
                 | Fault::BodyMissing
-                | Fault::BodyChanged,
+                | Fault::BodyChanged
+                | Fault::BodyUnreadable,
             ) => Fault::Lost,
             (false, Fault::Stopped) => Fault::NotSent,
             // A transport that says so without having asked is believed: better in doubt than

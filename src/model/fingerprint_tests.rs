@@ -163,7 +163,7 @@ fn what_moves_from_one_part_to_its_neighbour_makes_another_fingerprint() {
 }
 
 fn frozen(submission: Submission, profile: &ServerProfile) -> FrozenRequest {
-    FrozenRequest::freeze(submission, None, profile, &Limits::default()).unwrap()
+    FrozenRequest::freeze(submission, None, None, profile, &Limits::default()).unwrap()
 }
 
 fn submission() -> Submission {

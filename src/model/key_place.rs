@@ -11,6 +11,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use url::Url;
 
+use super::body::Read;
 use super::submission::Effect;
 use crate::policy::limits::{MAX_NAME_BYTES, MAX_URL_BYTES};
 use crate::policy::profile::KeyPlace;
@@ -126,26 +127,28 @@ fn percent_encoded(text: &str) -> String {
 }
 
 /// The body with the key in it, where it goes there.
-pub(crate) fn into_body(
-    body: Vec<u8>,
-    content_type: Option<&str>,
+pub(super) fn into_body(
+    read: Read,
     place: &KeyPlace,
     effect: Effect,
     key: &str,
-) -> Result<Vec<u8>, Problem> {
+) -> Result<Read, Problem> {
     let KeyPlace::JsonPointer { pointer } = place else {
-        return Ok(body);
+        return Ok(read);
     };
     if effect != Effect::Keyed {
-        return Ok(body);
+        return Ok(read);
     }
-    if !content_type.is_some_and(is_json) {
+    let (false, Some(bytes)) = (read.from_file, read.body.as_bytes()) else {
+        return Err("the server profile puts the key into a JSON body: a file can't take it");
+    };
+    if !read.content_type.as_deref().is_some_and(is_json) {
         return Err("the server profile puts the key into a JSON body: send one");
     }
-    let text = std::str::from_utf8(&body).map_err(|_| UNREADABLE)?;
+    let text = std::str::from_utf8(bytes).map_err(|_| UNREADABLE)?;
     Ok(match into_json(text, pointer, key)? {
-        Some(text) => text.into_bytes(),
-        None => body,
+        Some(text) => Read::bytes(read.content_type, text.into_bytes(), false),
+        None => read,
     })
 }
 

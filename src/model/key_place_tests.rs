@@ -42,7 +42,7 @@ fn freeze(place: KeyPlace, submission: Submission) -> Result<FrozenRequest, Outb
         key_place: place,
         ..ServerProfile::standard()
     };
-    FrozenRequest::freeze(submission, Some(&base), &profile, &Limits::default())
+    FrozenRequest::freeze(submission, None, Some(&base), &profile, &Limits::default())
 }
 
 #[track_caller]
@@ -89,11 +89,11 @@ fn in_json_the_key_comes_first_in_its_object_and_nothing_else_moves() {
     ] {
         let after = after.replace("KEY", KEY);
         let request = freeze(self::pointer(pointer), post("/orders").json(before)).unwrap();
-        assert_eq!(request.body, after.as_bytes(), "{pointer}");
+        assert_eq!(request.body.as_bytes(), Some(after.as_bytes()), "{pointer}");
         assert_eq!(request.url, "https://api.example.com/v2/orders");
         // Submitted again with the key in it, it is the same.
         let again = freeze(self::pointer(pointer), post("/orders").json(after)).unwrap();
-        assert_eq!(again.body, request.body);
+        assert!(again.body == request.body);
         assert_eq!(again.fingerprint, request.fingerprint);
     }
 }
@@ -146,7 +146,8 @@ fn a_body_that_is_not_json_takes_no_key() {
     ] {
         let submission = post("/orders").bytes(content_type, b"{}".as_slice());
         let body = freeze(place(), submission).unwrap().body;
-        assert_eq!(body, format!(r#"{{"key":"{KEY}"}}"#).as_bytes());
+        let after = format!(r#"{{"key":"{KEY}"}}"#);
+        assert_eq!(body.as_bytes(), Some(after.as_bytes()));
     }
 }
 
@@ -163,7 +164,7 @@ fn the_key_counts_for_the_size_of_the_body() {
     };
     let freeze = |body: &str| {
         let submission = post("https://api.example.com/").json(body);
-        FrozenRequest::freeze(submission, None, &profile, &limits)
+        FrozenRequest::freeze(submission, None, None, &profile, &limits)
     };
     assert!(freeze("{}").is_ok());
     let refused = freeze(r#"{"a":1}"#);
@@ -191,7 +192,7 @@ fn in_the_query_the_key_comes_last() {
         let request = freeze(query(name), post(url).json("{}")).unwrap();
         let after = format!("https://api.example.com/v2{}", after.replace("KEY", KEY));
         assert_eq!(request.url, after);
-        assert_eq!(request.body, b"{}");
+        assert_eq!(request.body.as_bytes(), Some(b"{}".as_slice()));
     }
     for (name, url) in [
         ("key", format!("/orders?key={KEY}")),
@@ -255,7 +256,8 @@ fn without_a_keyed_effect_only_a_placeholder_is_replaced() {
         freeze(pointer("/key"), get("/orders"))
             .unwrap()
             .body
-            .is_empty()
+            .length()
+            == 0
     );
     assert!(freeze(path("{key}"), get("/orders")).is_ok());
     let put = post("/orders/{key}").effect(Effect::Overwrite);
@@ -272,7 +274,7 @@ fn the_same_request_with_the_key_elsewhere_is_another() {
     let order = || post("/orders").json(body.as_str());
     let in_body = freeze(pointer("/key"), order()).unwrap();
     let in_header = freeze(ServerProfile::standard().key_place, order()).unwrap();
-    assert_eq!(in_body.body, in_header.body);
+    assert!(in_body.body == in_header.body);
     assert_ne!(in_body.fingerprint, in_header.fingerprint);
 }
 

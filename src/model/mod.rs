@@ -1,5 +1,6 @@
 //! Pure values: what a submission is, what became of it, and the rules that change it. No I/O.
 
+pub mod body;
 pub mod fingerprint;
 pub mod id;
 pub mod key_place;

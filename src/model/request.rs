@@ -5,10 +5,11 @@ use std::time::SystemTime;
 
 use url::Url;
 
-use super::fingerprint::{Fingerprint, Identity, PartHash, digest};
+use super::body::{self, FileContent, FrozenBody};
+use super::fingerprint::{Fingerprint, Identity, PartHash};
 use super::id::SubmissionId;
 use super::key_place;
-use super::submission::{Body, Effect, Header, Submission, is_token};
+use super::submission::{Effect, Header, Submission, is_token};
 use crate::clock::WallMs;
 use crate::error::{Feature, OutboxError};
 use crate::policy::limits::{Limits, MAX_HEADERS_BYTES, MAX_NAME_BYTES, MAX_URL_BYTES};
@@ -40,7 +41,7 @@ pub struct FrozenRequest {
     /// Other stored headers.
     pub headers: Vec<Header>,
     /// The body.
-    pub body: Vec<u8>,
+    pub body: FrozenBody,
     /// SHA-256 of the body.
     pub body_digest: [u8; 32],
     /// Identity in 33 bytes.
@@ -54,9 +55,11 @@ pub struct FrozenRequest {
 }
 
 impl FrozenRequest {
-    /// Reads a submission strictly: a frozen request, or a typed refusal that names the field.
+    /// Reads a submission strictly: a frozen request, or a typed refusal that names the field. A
+    /// body from a file comes with what was read of that.
     pub fn freeze(
         submission: Submission,
+        file: Option<FileContent>,
         base: Option<&Url>,
         profile: &ServerProfile,
         limits: &Limits,
@@ -76,10 +79,10 @@ impl FrozenRequest {
             key_place::into_path(&submission.url, place, effect, &wire_key).map_err(in_url)?;
         let mut url = read_url(with_key.as_deref().unwrap_or(&submission.url), base)?;
         key_place::into_query(&mut url, place, effect, &wire_key).map_err(in_url)?;
-        let (content_type, body) = read_body(submission.body, limits)?;
-        let body = key_place::into_body(body, content_type.as_deref(), place, effect, &wire_key)
+        let read = body::read(submission.body, file, limits)?;
+        let read = key_place::into_body(read, place, effect, &wire_key)
             .map_err(|problem| invalid("body", problem))?;
-        check_size(body.len() as u64, limits)?;
+        body::check_size(read.body.length(), limits)?;
         let headers = read_headers(submission.headers, profile)?;
         if effect == Effect::Keyed && profile.key_place == KeyPlace::Nowhere {
             return Err(invalid(
@@ -88,14 +91,13 @@ impl FrozenRequest {
             ));
         }
         let expires_at = submission.expires_at.map(read_time).transpose()?;
-        let body_digest = digest(&body);
         let fingerprint = Fingerprint::of(&Identity {
             account: submission.account.as_deref(),
             method: &method,
             url: url.as_str(),
-            content_type: content_type.as_deref(),
+            content_type: read.content_type.as_deref(),
             key_place: &key_place_text(profile),
-            body_digest: &body_digest,
+            body_digest: &read.digest,
         });
         Ok(Self {
             id: submission.id,
@@ -107,10 +109,10 @@ impl FrozenRequest {
             profile_json: profile.to_json(),
             method,
             effect,
-            content_type,
+            content_type: read.content_type,
             headers,
-            body,
-            body_digest,
+            body: read.body,
+            body_digest: read.digest,
             fingerprint,
             priority: submission.priority,
             expires_at,
@@ -130,7 +132,8 @@ impl FrozenRequest {
         }
     }
 
-    /// The row checksum over everything that is sent, with the digest that the body has now.
+    /// The row checksum over everything that is sent, with the digest that the body has now. That
+    /// of a body in a file is compared later, right before it is sent.
     /// SQLite's own checks miss most flipped bits.
     pub fn checksum(&self, body_digest: &[u8; 32]) -> [u8; 32] {
         let mut hash = PartHash::new();
@@ -148,6 +151,10 @@ impl FrozenRequest {
         hash.part(effect_text(self.effect).as_bytes());
         hash.part(body_digest);
         hash.part(self.fingerprint.as_bytes());
+        if let FrozenBody::File { name, length } = &self.body {
+            hash.part(name.as_bytes());
+            hash.part(&length.to_be_bytes());
+        }
         hash.finish()
     }
 }
@@ -196,8 +203,6 @@ fn refuse_unsupported(submission: &Submission) -> Result<(), OutboxError> {
         Feature::Dependencies
     } else if submission.probe.is_some() {
         Feature::Probes
-    } else if matches!(submission.body, Body::File { .. }) {
-        Feature::FileBodies
     } else {
         return Ok(());
     };
@@ -219,7 +224,7 @@ fn default_effect(method: &str, profile: &ServerProfile) -> Effect {
     }
 }
 
-fn invalid(field: &str, problem: &str) -> OutboxError {
+pub(super) fn invalid(field: &str, problem: &str) -> OutboxError {
     OutboxError::Invalid {
         field: field.to_owned(),
         problem: problem.to_owned(),
@@ -306,45 +311,6 @@ pub(crate) fn check_origin(url: &Url) -> Result<(), &'static str> {
         return Err("credentials don't belong in a URL: it is stored");
     }
     Ok(())
-}
-
-fn read_body(body: Body, limits: &Limits) -> Result<(Option<String>, Vec<u8>), OutboxError> {
-    let (content_type, bytes) = match body {
-        Body::Empty | Body::File { .. } => (None, Vec::new()),
-        Body::Bytes {
-            content_type,
-            bytes,
-        } => {
-            check_value("content_type", &content_type)?;
-            if !content_type.contains('/') {
-                return Err(invalid(
-                    "content_type",
-                    "use a media type, such as image/jpeg",
-                ));
-            }
-            (Some(content_type), bytes)
-        }
-        Body::Json { text } => (Some("application/json".to_owned()), text.into_bytes()),
-    };
-    check_size(bytes.len() as u64, limits)?;
-    if content_type.as_deref() == Some("application/json") && !is_json(&bytes) {
-        return Err(invalid("body", "the text is not valid JSON"));
-    }
-    Ok((content_type, bytes))
-}
-
-fn check_size(bytes: u64, limits: &Limits) -> Result<(), OutboxError> {
-    let most = limits.max_body_bytes;
-    if bytes > most {
-        return Err(OutboxError::BodyTooLarge { bytes, most });
-    }
-    Ok(())
-}
-
-/// RFC 8259. Skipping a string leaves its bytes unread, so that they are looked at before.
-fn is_json(bytes: &[u8]) -> bool {
-    std::str::from_utf8(bytes)
-        .is_ok_and(|text| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok())
 }
 
 const NEVER_STORED: &str = "credentials are never stored; see supply_credentials";
@@ -453,7 +419,7 @@ pub(crate) fn read_credentials(
 
 /// RFC 9110, section 5.5, without the obsolete bytes: visible ASCII, spaces and tabs. This keeps
 /// CR, LF and NUL out, and with them a second header smuggled into the first.
-fn check_value(field: &str, value: &str) -> Result<(), OutboxError> {
+pub(super) fn check_value(field: &str, value: &str) -> Result<(), OutboxError> {
     if value
         .bytes()
         .all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte))

@@ -56,7 +56,7 @@ pub enum HoldReason {
     /// The database is a restored or cloned copy: "never sent" can't be known in it. *Not found out
     /// yet.*
     Restored,
-    /// Its stored bytes are not the ones that were accepted.
+    /// Its stored bytes are not the ones that were accepted, or its body's file is gone.
     Damaged,
     /// Its parent's result lacks a part that it needs. *Doesn't occur yet.*
     ParentResultMissing,
@@ -82,7 +82,7 @@ pub enum RejectReason {
     KeyReused,
     /// The retry budget was used up, and no attempt took effect.
     GaveUp,
-    /// The stored body is gone, and nothing was ever sent. *Doesn't occur yet.*
+    /// The file of the stored body is gone or changed, and nothing was ever sent.
     BodyMissing,
     /// A submission it depends on ended without success. *Doesn't occur yet.*
     Dependency,

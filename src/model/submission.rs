@@ -101,6 +101,16 @@ impl Submission {
         self
     }
 
+    /// Sets the body to what is in a file.
+    #[must_use]
+    pub fn file(mut self, content_type: &str, path: impl Into<String>) -> Self {
+        self.body = Body::File {
+            content_type: content_type.to_owned(),
+            path: path.into(),
+        };
+        self
+    }
+
     /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
@@ -199,11 +209,13 @@ pub enum Body {
         /// The JSON text.
         text: String,
     },
-    /// A file, copied at submit. *Not supported yet.*
+    /// What is in a file, copied when it is submitted: the app may delete the file then. It is sent
+    /// as it is; nobody looks into it. Only a regular file, and no symbolic link. `submit` takes as
+    /// long as reading the file, and copying it where the file system can't clone.
     File {
-        /// The media type.
+        /// The media type, for example `image/jpeg`.
         content_type: String,
-        /// Where it is.
+        /// The path of the file; not a URI.
         path: String,
     },
 }

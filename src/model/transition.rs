@@ -155,7 +155,11 @@ fn attempt_ended(
         Then::Retry => visible(&after, SubmissionState::Pending),
         // There is no result of what had no effect.
         Then::FetchResult => return illegal(state, event),
+        // What can't be sent again is damaged, in doubt or not.
         Then::Hold(HoldReason::Damaged) => hold(&after, HoldReason::Damaged),
+        Then::Refuse(RejectReason::BodyMissing) if doubt.in_doubt() => {
+            hold(&after, HoldReason::Damaged)
+        }
         // The doubt that it was about has been settled meanwhile.
         Then::Hold(HoldReason::OutcomeUnknown) if !doubt.in_doubt() => {
             visible(&after, SubmissionState::Pending)

@@ -39,6 +39,7 @@ enum On {
     AnswerRetry,
     AnswerFetch,
     AnswerRefuse,
+    AnswerBodyGone,
     AnswerHold(HoldReason),
     LeaseLost,
     Late,
@@ -135,6 +136,7 @@ const RULES: &[(In, On, If, To)] = &[
     (In::Flight,                   On::LeaseLost,            If::InDoubt,          To::Pending),
     (In::Flight,                   On::AnswerRetry,          If::Always,           To::Pending),
     (In::Flight,                   On::AnswerRefuse,         If::Certain,          To::RejectedAsSaid),
+    (In::Flight,                   On::AnswerBodyGone,       If::InDoubt,          To::Held(Damaged)),
     (In::Flight,                   On::AnswerRefuse,         If::InDoubt,          To::Held(OutcomeUnknown)),
     (In::Flight,                   On::AnswerHold(Conflict), If::Certain,          To::Held(Conflict)),
     (In::Flight,                   On::AnswerHold(Conflict), If::InDoubt,          To::Held(OutcomeUnknown)),
@@ -183,7 +185,9 @@ fn is_on(on: On, event: Event) -> bool {
         Event::ParentResultMissing => on == On::ParentResultMissing,
         Event::LeaseLost => [On::Ends, On::LeaseLost].contains(&on),
         Event::AttemptEnded(ending) => {
+            let body_gone = ending.then == Then::Refuse(RejectReason::BodyMissing);
             on == On::Ends
+                || (on == On::AnswerBodyGone && body_gone)
                 || on
                     == match ending.then {
                         Then::Retry => On::AnswerRetry,

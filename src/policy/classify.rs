@@ -81,6 +81,8 @@ pub enum Fault {
     BodyMissing,
     /// The stored body is no longer the one that was accepted. Nothing was sent.
     BodyChanged,
+    /// The stored body can't be read now, as on a locked phone. Nothing was sent.
+    BodyUnreadable,
     /// Bytes may have left, and no answer came within the time.
     TimedOut,
     /// Bytes may have left, and the connection broke.
@@ -169,7 +171,7 @@ pub fn fault(fault: Fault, of: &Circumstances<'_>) -> Judgement {
         // The request has been answered with a 303 before.
         _ if of.following => again(Proof::Unknown, Wait::Backoff, Counts::Transport),
         Fault::NotSent => again(Proof::NotApplied, Wait::Backoff, Counts::Nothing),
-        Fault::Offline | Fault::Unreachable => {
+        Fault::Offline | Fault::Unreachable | Fault::BodyUnreadable => {
             again(Proof::NotApplied, Wait::Backoff, Counts::Transport)
         }
         Fault::Tls | Fault::TlsClock => again(Proof::NotApplied, Wait::Long, Counts::Transport),

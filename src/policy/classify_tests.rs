@@ -276,7 +276,7 @@ fn half_an_answer_proves_as_much_as_its_status_but_is_no_result() {
     cut.means(Q, RETRY);
 }
 
-const FAULTS: [Fault; 12] = [
+const FAULTS: [Fault; 13] = [
     Fault::Offline,
     Fault::Unreachable,
     Fault::Tls,
@@ -285,6 +285,7 @@ const FAULTS: [Fault; 12] = [
     Fault::NotProcessed,
     Fault::BodyMissing,
     Fault::BodyChanged,
+    Fault::BodyUnreadable,
     Fault::TimedOut,
     Fault::Lost,
     Fault::BadAnswer,
@@ -304,7 +305,9 @@ fn every_fault_proves_only_what_the_stack_can_tell() {
             Fault::NotSent | Fault::BodyMissing | Fault::BodyChanged => {
                 (N, Wait::Backoff, Counts::Nothing)
             }
-            Fault::Offline | Fault::Unreachable => (N, Wait::Backoff, Counts::Transport),
+            Fault::Offline | Fault::Unreachable | Fault::BodyUnreadable => {
+                (N, Wait::Backoff, Counts::Transport)
+            }
             Fault::Tls | Fault::TlsClock => (N, Wait::Long, Counts::Transport),
             Fault::NotProcessed => (N, Wait::Backoff, Counts::Answered),
             Fault::BadAnswer => (Q, Wait::Backoff, Counts::Answered),

@@ -227,6 +227,10 @@ pub const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 /// another process never waits long for its turn.
 pub const STEP_ROWS: usize = 128;
 
+/// Files of settled submissions that are deleted at once: as many as are on the wire, and some.
+/// Deleting a film takes a phone a tenth of a second.
+pub const RELEASED_AT_ONCE: usize = 16;
+
 /// Attempts of one submission whose lack of effect is certain, and that are kept for support: a week
 /// without a network makes hundreds.
 pub const KEEP_ATTEMPTS: u32 = 16;

@@ -7,6 +7,7 @@ use super::submissions::Row;
 use super::writer::Tx;
 use crate::clock::{UptimeMs, WallMs, from_millis};
 use crate::model::state::{AttemptMark, Doubt};
+use crate::model::submission::Effect;
 use crate::policy::age::{Began, Reading, age};
 use crate::policy::limits::KEEP_ATTEMPTS;
 
@@ -26,6 +27,21 @@ pub(super) fn doubt(connection: &Connection, submission: i64) -> rusqlite::Resul
         }
     }
     Ok(doubt)
+}
+
+/// True if no byte of a submission can have left so far: each attempt is still on record and ended,
+/// certainly without effect, before there was an answer. Of a safe method that says nothing.
+pub(super) fn never_sent(connection: &Connection, row: &Row) -> rusqlite::Result<bool> {
+    if row.attempts == 0 || row.effect == Effect::Safe {
+        return Ok(row.attempts == 0);
+    }
+    let (all, unsent): (u32, u32) = connection
+        .prepare_cached(
+            "SELECT count(*), count(*) FILTER (WHERE mark = 'not_applied' AND status IS NULL)
+             FROM attempt WHERE submission = ?1",
+        )?
+        .query_row([row.seq], |found| Ok((found.get(0)?, found.get(1)?)))?;
+    Ok(all == row.attempts && unsent == row.attempts && row.answered == 0)
 }
 
 /// Drops old attempts that certainly had no effect. Those in doubt, and those with an effect, stay.

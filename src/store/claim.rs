@@ -184,7 +184,7 @@ fn history(tx: &Tx<'_>, row: &Row, credentials: Option<&Usable>) -> Result<Histo
     };
     Ok(History {
         in_doubt: doubt.in_doubt(),
-        never_sent: row.attempts == 0,
+        never_sent: attempts::never_sent(tx.connection, row)?,
         busy_answers: row.busy,
         busy_for: row.busy_for,
         same_status: row.same_status,

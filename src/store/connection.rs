@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, named_params};
 
+use super::bodies::Bodies;
 use super::file::{Guards, HighWater, sync_folder};
 use super::owner::{self, Owner};
 use super::writer::Writer;
@@ -61,11 +62,20 @@ pub(super) fn open_store(config: &StoreConfig) -> Result<Store, OpenError> {
         clock: Arc::clone(&config.clock),
         boot: boot.boot,
     };
+    let owner = Owner::new(boot.owner, &config.path, token.clone(), lock);
+    let bodies = Bodies::new(
+        &config.path,
+        owner.folder(),
+        &token,
+        Arc::clone(&config.entropy),
+        boot.lost_changes > 0,
+    );
     Ok(Store {
         writer: Arc::new(Writer::new(connection, guards, context)),
         reader: Mutex::new(Some(reader)),
         limits: config.limits.clone(),
-        owner: Owner::new(boot.owner, &config.path, token, lock),
+        owner,
+        bodies: Arc::new(bodies),
         report: OpenReport {
             created,
             lost_changes: boot.lost_changes,

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use rusqlite::{OptionalExtension, named_params};
+use rusqlite::{Connection, OptionalExtension, named_params};
 
 use super::writer::Tx;
 use crate::clock::{UptimeMs, whole_millis};
@@ -356,12 +356,11 @@ pub(super) fn credentials_supplied(
 
 /// The first of these header names that credentials ever had.
 pub(super) fn credential_header<'a>(
-    tx: &Tx<'_>,
+    connection: &Connection,
     names: impl Iterator<Item = &'a str>,
 ) -> rusqlite::Result<Option<&'a str>> {
     for name in names {
-        let found = tx
-            .connection
+        let found = connection
             .prepare_cached("SELECT 1 FROM credential_header WHERE name = ?1")?
             .exists([name])?;
         if found {

@@ -2,12 +2,14 @@
 
 use rusqlite::{Connection, OptionalExtension, named_params};
 
+use super::bodies::Bodies;
 use super::rows::spell_headers;
 use super::submissions::{self, Row};
 use super::view::{self, tombstone};
 use super::writer::Tx;
 use super::{attempts, gates, loss, profiles};
 use crate::error::OutboxError;
+use crate::model::body::FrozenBody;
 use crate::model::fingerprint::{Fingerprint, Identity, digest};
 use crate::model::outcome::{Receipt, ReceiptKind, Snapshot};
 use crate::model::request::{FrozenRequest, effect_text, key_place_text};
@@ -47,14 +49,35 @@ pub(super) fn meet(
 /// Stores a request as a new submission.
 pub(super) fn accept(
     tx: &Tx<'_>,
+    bodies: &Bodies,
     request: &FrozenRequest,
     most: u32,
 ) -> Result<Receipt, OutboxError> {
     if let Some(met) = meet(tx.connection, request)? {
         return met;
     }
-    let (unsettled, remembers_since): (i64, i64) = tx
-        .connection
+    check_room(tx.connection, request, most)?;
+    let seq = insert_submission(tx, request)?;
+    insert_request(tx, request, seq)?;
+    bodies.note(tx, seq, request)?;
+    loss::doubt_if_from_before(tx, seq, request.id)?;
+    tx.connection
+        .prepare_cached("UPDATE meta SET unsettled = unsettled + 1, accepted = accepted + 1")?
+        .execute([])?;
+    attempts::note_wall(tx)?;
+    let row = submissions::by_seq(tx.connection, seq)?;
+    submissions::feed(tx, &row)?;
+    let snapshot = view::whole(tx.connection, request.id)?;
+    Ok(receipt(ReceiptKind::Accepted, snapshot))
+}
+
+/// Refuses what is new and can't be taken.
+pub(super) fn check_room(
+    connection: &Connection,
+    request: &FrozenRequest,
+    most: u32,
+) -> Result<(), OutboxError> {
+    let (unsettled, remembers_since): (i64, i64) = connection
         .prepare_cached("SELECT unsettled, remembers_since FROM meta")?
         .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
     if request
@@ -68,23 +91,13 @@ pub(super) fn accept(
         return Err(OutboxError::QueueFull { most });
     }
     let names = request.headers.iter().map(|header| header.name.as_str());
-    if let Some(name) = gates::credential_header(tx, names)? {
+    if let Some(name) = gates::credential_header(connection, names)? {
         return Err(OutboxError::HeaderRefused {
             name: name.to_owned(),
             reason: "credentials had it, and they are never stored".to_owned(),
         });
     }
-    let seq = insert_submission(tx, request)?;
-    insert_request(tx, request, seq)?;
-    loss::doubt_if_from_before(tx, seq, request.id)?;
-    tx.connection
-        .prepare_cached("UPDATE meta SET unsettled = unsettled + 1, accepted = accepted + 1")?
-        .execute([])?;
-    attempts::note_wall(tx)?;
-    let row = submissions::by_seq(tx.connection, seq)?;
-    submissions::feed(tx, &row)?;
-    let snapshot = view::whole(tx.connection, request.id)?;
-    Ok(receipt(ReceiptKind::Accepted, snapshot))
+    Ok(())
 }
 
 fn insert_submission(tx: &Tx<'_>, request: &FrozenRequest) -> rusqlite::Result<i64> {
@@ -110,12 +123,16 @@ fn insert_submission(tx: &Tx<'_>, request: &FrozenRequest) -> rusqlite::Result<i
 }
 
 fn insert_request(tx: &Tx<'_>, request: &FrozenRequest, seq: i64) -> rusqlite::Result<()> {
+    let file = match &request.body {
+        FrozenBody::Inline(_) => None,
+        FrozenBody::File { name, length } => Some((name, length.cast_signed())),
+    };
     tx.connection
         .prepare_cached(
             "INSERT INTO request (seq, wire_key, method, url, content_type, headers, expires_wall,
-                checksum, body_digest, body)
+                checksum, body_digest, body_file, body_length, body)
              VALUES (:seq, :wire_key, :method, :url, :content_type, :headers, :expires,
-                :checksum, :body_digest, :body)",
+                :checksum, :body_digest, :body_file, :body_length, :body)",
         )?
         .execute(named_params! {
             ":seq": seq,
@@ -127,7 +144,9 @@ fn insert_request(tx: &Tx<'_>, request: &FrozenRequest, seq: i64) -> rusqlite::R
             ":expires": request.expires_at.map(|wall| wall.0),
             ":checksum": request.checksum(&request.body_digest),
             ":body_digest": request.body_digest,
-            ":body": request.body,
+            ":body_file": file.map(|(name, _)| name),
+            ":body_length": file.map(|(_, length)| length),
+            ":body": request.body.as_bytes(),
         })?;
     Ok(())
 }
@@ -187,8 +206,9 @@ pub(super) fn thaw(connection: &Connection, row: &Row) -> rusqlite::Result<Optio
     };
     let read = connection
         .prepare_cached(
-            "SELECT s.account, s.priority, s.unmetered, c.origin, r.wire_key, r.method, r.url, r.content_type,
-                r.headers, r.expires_wall, r.checksum, r.body_digest, r.body
+            "SELECT s.account, s.priority, s.unmetered, c.origin, r.wire_key, r.method, r.url,
+                r.content_type, r.headers, r.expires_wall, r.checksum, r.body_digest,
+                r.body_file, r.body_length, r.body
              FROM submission s JOIN request r ON r.seq = s.seq JOIN channel c ON c.id = s.channel
              WHERE s.seq = ?1",
         )?
@@ -206,7 +226,7 @@ pub(super) fn thaw(connection: &Connection, row: &Row) -> rusqlite::Result<Optio
                 profile_json,
                 content_type: found.get("content_type")?,
                 headers: super::rows::read_headers(found.get_ref("headers")?.as_str()?)?,
-                body: found.get::<_, Option<Vec<u8>>>("body")?.unwrap_or_default(),
+                body: read_body(found)?,
                 body_digest: found.get("body_digest")?,
                 fingerprint: Fingerprint::from_bytes(row.fingerprint),
                 priority: found.get("priority")?,
@@ -218,7 +238,10 @@ pub(super) fn thaw(connection: &Connection, row: &Row) -> rusqlite::Result<Optio
         .optional();
     match read {
         Ok(Some((checksum, request))) => {
-            let now = request.checksum(&digest(&request.body));
+            let now = match &request.body {
+                FrozenBody::Inline(bytes) => request.checksum(&digest(bytes)),
+                FrozenBody::File { .. } => request.checksum(&request.body_digest),
+            };
             Ok((checksum == now).then_some(request))
         }
         // The row is gone, or a value no longer has its type: damaged as well.
@@ -230,4 +253,14 @@ pub(super) fn thaw(connection: &Connection, row: &Row) -> rusqlite::Result<Optio
         ) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+fn read_body(found: &rusqlite::Row<'_>) -> rusqlite::Result<FrozenBody> {
+    Ok(match found.get::<_, Option<String>>("body_file")? {
+        Some(name) => FrozenBody::File {
+            name,
+            length: found.get::<_, i64>("body_length")?.cast_unsigned(),
+        },
+        None => FrozenBody::Inline(found.get::<_, Option<Vec<u8>>>("body")?.unwrap_or_default()),
+    })
 }

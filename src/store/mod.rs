@@ -10,6 +10,7 @@
 //! is all that recovery needs.
 
 mod attempts;
+mod bodies;
 mod changes;
 mod claim;
 mod connection;
@@ -27,6 +28,7 @@ mod retention;
 mod rows;
 mod settle;
 mod slots;
+mod source;
 mod step;
 mod submissions;
 mod takeover;
@@ -39,9 +41,11 @@ pub(crate) use file::identity as file_identity;
 pub(crate) use gates::{SignedIn, Terms, Usable};
 pub(crate) use resolve::cancel_outcome;
 pub(crate) use settle::{Finished, KeptAnswer};
+pub(crate) use source::{NotOpened, Source, hash, open_regular, read as read_source};
 pub(crate) use step::{Step, Stepped, earliest};
 pub(crate) use view::Counts;
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -51,11 +55,12 @@ use crate::clock::{Clock, UptimeMs};
 use crate::error::{OpenError, OutboxError, StorageError};
 use crate::model::id::SubmissionId;
 use crate::model::outcome::{
-    ChangePage, ListFilter, PageRequest, Receipt, Resolution, Snapshot, SnapshotPage,
+    ChangePage, ListFilter, PageRequest, Receipt, ReceiptKind, Resolution, Snapshot, SnapshotPage,
 };
 use crate::model::request::FrozenRequest;
-use crate::policy::limits::Limits;
+use crate::policy::limits::{Limits, RELEASED_AT_ONCE};
 
+use bodies::{Bodies, Draft};
 use owner::Owner;
 use writer::Writer;
 
@@ -78,8 +83,12 @@ pub(crate) struct Store {
     reader: Mutex<Option<Connection>>,
     limits: Limits,
     owner: Owner,
+    bodies: Arc<Bodies>,
     report: OpenReport,
 }
+
+/// A request that is to be stored, with the file that its body is to be copied from.
+pub(crate) type Intake = (FrozenRequest, Option<Source>);
 
 impl Store {
     /// Opens, in this order, before anything is answered: recover, checkpoint, one synced write.
@@ -97,26 +106,67 @@ impl Store {
     }
 
     /// Stores a request, or meets the one that is there. A repeat costs one read.
-    pub(crate) fn submit(self: &Arc<Self>, request: FrozenRequest) -> Result<Receipt, OutboxError> {
-        if let Some(met) = self.read(|reader| intake::meet(reader, &request))? {
+    pub(crate) fn submit(self: &Arc<Self>, intake: Intake) -> Result<Receipt, OutboxError> {
+        let (mut request, source) = intake;
+        if let Some(met) = self.meet(&request)? {
             return met;
         }
-        let most = self.limits.max_queued;
-        self.writer
-            .write(move |tx| intake::accept(tx, &request, most))
+        let (most, inline) = (self.limits.max_queued, self.limits.inline_body_bytes);
+        let draft = self.bodies.place(&mut request, source.as_ref(), inline)?;
+        let bodies = Arc::clone(&self.bodies);
+        let result = self
+            .writer
+            .write(move |tx| intake::accept(tx, &bodies, &request, most));
+        keep_if_stored(draft, result.as_ref());
+        result
     }
 
     /// Stores all or none.
     pub(crate) fn submit_all(
         self: &Arc<Self>,
-        requests: Vec<FrozenRequest>,
+        intakes: Vec<Intake>,
     ) -> Result<Vec<Receipt>, OutboxError> {
-        let most = self.limits.max_queued;
-        self.writer.write(move |tx| {
+        let (most, inline) = (self.limits.max_queued, self.limits.inline_body_bytes);
+        let mut requests = Vec::with_capacity(intakes.len());
+        let mut drafts = Vec::with_capacity(intakes.len());
+        for (mut request, source) in intakes {
+            drafts.push(if self.meet(&request)?.transpose()?.is_some() {
+                None
+            } else {
+                self.bodies.place(&mut request, source.as_ref(), inline)?
+            });
+            requests.push(request);
+        }
+        let bodies = Arc::clone(&self.bodies);
+        let result: Result<Vec<Receipt>, _> = self.writer.write(move |tx| {
             requests
                 .iter()
-                .map(|request| intake::accept(tx, request, most))
+                .map(|request| intake::accept(tx, &bodies, request, most))
                 .collect()
+        });
+        for (n, draft) in drafts.into_iter().enumerate() {
+            let one = result.as_ref().map(|receipts| receipts.get(n));
+            match one {
+                Ok(Some(receipt)) => keep_if_stored(draft, Ok(receipt)),
+                Ok(None) => {}
+                Err(error) => keep_if_stored(draft, Err(error)),
+            }
+        }
+        result
+    }
+
+    /// Meets a request of the same ID, or makes sure that there is room for a new one, before its
+    /// body is copied.
+    fn meet(
+        &self,
+        request: &FrozenRequest,
+    ) -> Result<Option<Result<Receipt, OutboxError>>, OutboxError> {
+        self.read(|reader| {
+            let met = intake::meet(reader, request)?;
+            if met.is_none() {
+                intake::check_room(reader, request, self.limits.max_queued)?;
+            }
+            Ok(met)
         })
     }
 
@@ -165,7 +215,9 @@ impl Store {
     }
 
     pub(crate) fn cancel(self: &Arc<Self>, id: SubmissionId) -> Result<Snapshot, OutboxError> {
-        self.writer.write(move |tx| resolve::cancel(tx, id))
+        let cancelled = self.writer.write(move |tx| resolve::cancel(tx, id));
+        self.delete_released();
+        cancelled
     }
 
     pub(crate) fn resolve(
@@ -176,8 +228,11 @@ impl Store {
         credentials: Option<i64>,
     ) -> Result<Snapshot, OutboxError> {
         let limits = self.limits.clone();
-        self.writer
-            .write(move |tx| resolve::resolve(tx, id, revision, &resolution, &limits, credentials))
+        let resolved = self
+            .writer
+            .write(move |tx| resolve::resolve(tx, id, revision, &resolution, &limits, credentials));
+        self.delete_released();
+        resolved
     }
 
     /// Who is signed in.
@@ -254,7 +309,47 @@ impl Store {
     pub(crate) fn retain(self: &Arc<Self>) -> Result<bool, OutboxError> {
         let limits = self.limits.clone();
         self.writer.lay_ballast();
-        self.writer.write(move |tx| retention::step(tx, &limits))
+        let more = self.writer.write(move |tx| retention::step(tx, &limits))?;
+        Ok(self.delete_bodies() || more)
+    }
+
+    /// Where the file of a body is.
+    pub(crate) fn body_path(&self, name: &str) -> PathBuf {
+        self.bodies.path(name)
+    }
+
+    /// Deletes bodies that nobody needs, some of them. True if there may be more.
+    pub(crate) fn delete_bodies(self: &Arc<Self>) -> bool {
+        let more_released = self.delete_released();
+        let (suspects, more) = self.bodies.suspects();
+        if !suspects.is_empty() {
+            let bodies = Arc::clone(&self.bodies);
+            // What can't be deleted now takes room and does no harm; the next look finds it again.
+            let any = self.read(|reader| bodies.any_orphan(reader, &suspects));
+            if matches!(any, Ok(true)) {
+                let deleted = self
+                    .writer
+                    .write(move |tx| bodies.delete_orphans(tx.connection, &suspects));
+                return deleted.is_ok() && (more || more_released);
+            }
+        }
+        more || more_released
+    }
+
+    /// Deletes the files of settled submissions, some of them. True if there may be more. What fails
+    /// is done by a later call.
+    pub(crate) fn delete_released(self: &Arc<Self>) -> bool {
+        let Ok(names) = self.read(|reader| Ok(bodies::released(reader)?)) else {
+            return false;
+        };
+        if names.is_empty() {
+            return false;
+        }
+        let full = names.len() == RELEASED_AT_ONCE;
+        let gone = self.bodies.delete(names);
+        let all = gone.len() == RELEASED_AT_ONCE;
+        let forgotten = self.writer.write(move |tx| Ok(bodies::forget(tx, &gone)?));
+        full && all && forgotten.is_ok()
     }
 
     /// Closes both connections and gives up the owner's lock. Waits for a transaction under way.
@@ -283,6 +378,21 @@ impl Store {
 
     fn lock_reader(&self) -> MutexGuard<'_, Option<Connection>> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps the file of a body that a row names, or may name: where it is not certain that the row is
+/// durable, only its absence later on says so.
+fn keep_if_stored(draft: Option<Draft>, result: Result<&Receipt, &OutboxError>) {
+    let stored = match result {
+        Ok(receipt) => receipt.kind == ReceiptKind::Accepted,
+        Err(OutboxError::Storage { storage }) => {
+            matches!(storage, StorageError::Indeterminate | StorageError::Moved)
+        }
+        Err(_) => false,
+    };
+    if let (Some(draft), true) = (draft, stored) {
+        draft.keep();
     }
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, named_params};
 
-use super::attempts;
 use super::rows::{read_effect, read_id, read_state, spell_state};
 use super::writer::Tx;
+use super::{attempts, bodies};
 use crate::clock::{UptimeMs, WallMs, from_millis, whole_millis};
 use crate::error::{OutboxError, StorageError};
 use crate::model::id::SubmissionId;
@@ -250,6 +250,7 @@ pub(super) fn change(
         tx.connection
             .prepare_cached("UPDATE meta SET unsettled = unsettled - 1")?
             .execute([])?;
+        bodies::release(tx, row.seq)?;
     }
     feed(tx, row)
 }

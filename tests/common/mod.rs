@@ -32,6 +32,22 @@ impl Place {
         self.database().to_str().unwrap().to_owned()
     }
 
+    /// The files in the folder of bodies.
+    pub fn bodies(&self) -> Vec<PathBuf> {
+        let folder = self.folder().join("outbox.sqlite3-bodies");
+        let Ok(entries) = std::fs::read_dir(folder) else {
+            return Vec::new();
+        };
+        entries.map(|entry| entry.unwrap().path()).collect()
+    }
+
+    /// A file of the app's own, with these bytes.
+    pub fn file(&self, name: &str, bytes: &[u8]) -> String {
+        let path = self.folder().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
     /// A raw connection beside the library, to look, or to break things on purpose.
     pub fn sql(&self) -> rusqlite::Connection {
         let connection = rusqlite::Connection::open(self.database()).unwrap();

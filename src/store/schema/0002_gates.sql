@@ -62,6 +62,9 @@ ALTER TABLE request ADD COLUMN body_length INTEGER;
 -- The files themselves. A name leaves this table after its file is gone.
 CREATE TABLE body_file (
     name TEXT PRIMARY KEY,
-    submission INTEGER NOT NULL
+    submission INTEGER NOT NULL,
+    -- 1: the submission is settled, and the file can go.
+    released INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX body_file_submission ON body_file (submission);
+CREATE INDEX body_file_released ON body_file (released) WHERE released = 1;
