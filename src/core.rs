@@ -166,6 +166,7 @@ impl Core {
         if let Some(stop) = lock(&self.listener).take() {
             stop.notify_one();
         }
+        self.engine.uploads().stop();
         self.engine.close();
         if let Some(open) = open.as_mut() {
             let is_own = |core: &Weak<Self>| std::ptr::eq(core.as_ptr(), self);

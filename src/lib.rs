@@ -48,6 +48,7 @@ mod metrics;
 mod model;
 mod outbox;
 mod policy;
+mod progress;
 mod runtime;
 mod store;
 
@@ -78,6 +79,7 @@ pub use policy::classify::Fault;
 pub use policy::limits::{Limits, default_limits};
 pub use policy::profile::{KeyPlace, KeyScope, KeySpelling, ReplayedErrors, ServerProfile};
 pub use policy::rules::{AnswerRule, HeaderCondition, MemberCondition, RuleVerdict};
+pub use progress::{ProgressListener, UploadProgress};
 pub use runtime::{BoxFuture, Executor, OwnRuntime};
 pub use store::OpenReport;
 

@@ -33,7 +33,7 @@ use crate::store::{Intake, OpenReport, Store, cancel_outcome, read_source};
 /// of one path in one process share everything.
 #[derive(uniffi::Object)]
 pub struct Outbox {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
     report: OpenReport,
     closed: AtomicBool,
 }
@@ -400,7 +400,7 @@ impl Outbox {
         }))
     }
 
-    fn store(&self) -> Result<Arc<Store>, OutboxError> {
+    pub(crate) fn store(&self) -> Result<Arc<Store>, OutboxError> {
         if self.closed.load(Ordering::Acquire) || self.core.engine.is_closed() {
             return Err(OutboxError::Closed);
         }

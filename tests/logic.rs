@@ -48,6 +48,8 @@ mod networks;
 mod observing;
 #[path = "logic/redirects.rs"]
 mod redirects;
+#[path = "logic/progress.rs"]
+mod progress;
 #[path = "logic/replay.rs"]
 mod replay;
 #[path = "logic/retries.rs"]

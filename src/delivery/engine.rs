@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::entropy::{Entropy, up_to};
 use crate::error::{OutboxError, StorageError};
 use crate::policy::limits::{Limits, NETWORK_JITTER, STORE_RETRY_FIRST, STORE_RETRY_MOST};
+use crate::progress::Uploads;
 use crate::runtime::{Executor, run_blocking};
 use crate::store::{Stepped, Store, Terms, earliest};
 
@@ -36,6 +37,7 @@ pub(crate) struct Parts {
 pub(crate) struct Engine {
     pub(super) parts: Parts,
     pub(super) lease: Arc<Lease>,
+    pub(super) uploads: Arc<Uploads>,
     gate: Mutex<Gate>,
     pub(super) demand: Mutex<Demand>,
     pub(super) nudge: Arc<Notify>,
@@ -93,6 +95,7 @@ impl Engine {
         let (sender, receiver) = mpsc::unbounded_channel();
         Arc::new(Self {
             lease: Arc::new(Lease::new(Arc::clone(&parts.clock))),
+            uploads: Arc::default(),
             gate: Mutex::new(Gate::new(receiver)),
             demand: Mutex::default(),
             nudge: Arc::new(Notify::new()),
@@ -105,6 +108,11 @@ impl Engine {
 
     pub(crate) fn parts(&self) -> &Parts {
         &self.parts
+    }
+
+    /// What the requests on the wire tell of their progress.
+    pub(crate) fn uploads(&self) -> &Arc<Uploads> {
+        &self.uploads
     }
 
     /// Counts commits that changed something, in this process and, while somebody observes, in

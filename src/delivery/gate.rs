@@ -255,6 +255,7 @@ impl Engine {
     /// Puts a request of an open attempt on the wire.
     fn send(self: &Arc<Self>, gate: &mut Gate, about: About, parcel: Parcel) {
         let about = Arc::new(about);
+        let progressed = self.uploads.of(about.id, parcel.request.body.len());
         let shared = {
             let about = Arc::clone(&about);
             let reports = self.reports.clone();
@@ -268,7 +269,7 @@ impl Engine {
                     drop(reports.send(Report { about, reported }));
                     nudge.notify_one();
                 }),
-                progressed: Box::new(|_| {}),
+                progressed,
             })
         };
         let now = self.parts.clock.now().uptime;

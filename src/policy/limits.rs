@@ -231,6 +231,12 @@ pub const STEP_ROWS: usize = 128;
 /// Deleting a film takes a phone a tenth of a second.
 pub const RELEASED_AT_ONCE: usize = 16;
 
+/// Bodies from this size on tell of their progress, in bytes: smaller ones are gone at once.
+pub const PROGRESS_FROM: u64 = 64 * 1024;
+
+/// The pause between two calls of a progress listener: smooth to the eye, and cheap.
+pub const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
 /// Attempts of one submission whose lack of effect is certain, and that are kept for support: a week
 /// without a network makes hundreds.
 pub const KEEP_ATTEMPTS: u32 = 16;

@@ -1,0 +1,122 @@
+//! How far large bodies have come on their way. Kept in memory only, and told in few calls: the
+//! latest of each submission, some times a second.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::Notify;
+
+use crate::core::lock;
+use crate::error::{ListenerError, OutboxError};
+use crate::model::id::SubmissionId;
+use crate::outbox::Outbox;
+use crate::policy::limits::{PROGRESS_EVERY, PROGRESS_FROM};
+use crate::runtime::{Executor, run_blocking};
+
+/// How much of a body has been handed to the network. Less than before where a request is repeated:
+/// it begins anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, uniffi::Record)]
+pub struct UploadProgress {
+    /// The submission.
+    pub id: SubmissionId,
+    /// Bytes so far. All of them doesn't mean that the server has answered.
+    pub sent: u64,
+    /// Bytes in all.
+    pub total: u64,
+}
+
+/// Told how far large bodies have come.
+#[uniffi::export(rust, foreign)]
+pub trait ProgressListener: Send + Sync {
+    /// Called on a thread of the core, one call at a time, at most ten times a second, with the
+    /// latest of each submission that has moved since. Only for bodies of 64 KiB and more. It may
+    /// take its time and call the outbox; delivery doesn't wait for it. An error is ignored.
+    fn progressed(&self, progress: Vec<UploadProgress>) -> Result<(), ListenerError>;
+}
+
+#[uniffi::export]
+impl Outbox {
+    /// Sets who is told how far large bodies have come, or nobody. Replaces the one before.
+    pub fn set_progress_listener(
+        &self,
+        listener: Option<Arc<dyn ProgressListener>>,
+    ) -> Result<(), OutboxError> {
+        self.store()?;
+        let ear = listener.is_some().then(|| Arc::new(Ear::default()));
+        if let Some(before) = self.core.engine.uploads().replace(ear.clone()) {
+            before.stop.notify_one();
+        }
+        if let (Some(listener), Some(ear)) = (listener, ear) {
+            let executor = Arc::clone(&self.core.engine.parts().executor);
+            executor.spawn(Box::pin(tell(Arc::clone(&executor), listener, ear)));
+        }
+        Ok(())
+    }
+}
+
+/// Who listens, if anybody does. Nothing is kept for nobody.
+#[derive(Default)]
+pub(crate) struct Uploads(Mutex<Option<Arc<Ear>>>);
+
+/// What one listener is told from.
+#[derive(Default)]
+pub(crate) struct Ear {
+    /// The latest of each submission that it hasn't been told.
+    untold: Mutex<BTreeMap<SubmissionId, UploadProgress>>,
+    news: Notify,
+    stop: Notify,
+}
+
+impl Uploads {
+    fn replace(&self, ear: Option<Arc<Ear>>) -> Option<Arc<Ear>> {
+        std::mem::replace(&mut *lock(&self.0), ear)
+    }
+
+    /// Nobody is told any more.
+    pub(crate) fn stop(&self) {
+        if let Some(ear) = self.replace(None) {
+            ear.stop.notify_one();
+        }
+    }
+
+    /// What a transport calls as the body of a submission goes.
+    pub(crate) fn of(
+        self: &Arc<Self>,
+        id: SubmissionId,
+        total: u64,
+    ) -> Box<dyn Fn(u64) + Send + Sync> {
+        if total < PROGRESS_FROM {
+            return Box::new(|_| {});
+        }
+        let uploads = Arc::clone(self);
+        Box::new(move |sent| {
+            let ear = lock(&uploads.0).clone();
+            if let Some(ear) = ear {
+                let sent = sent.min(total);
+                lock(&ear.untold).insert(id, UploadProgress { id, sent, total });
+                ear.news.notify_one();
+            }
+        })
+    }
+}
+
+/// Tells a listener, with a pause after each call, until it is replaced or the outbox closes.
+async fn tell(executor: Arc<dyn Executor>, listener: Arc<dyn ProgressListener>, ear: Arc<Ear>) {
+    loop {
+        tokio::select! {
+            () = ear.news.notified() => {}
+            () = ear.stop.notified() => return,
+        }
+        let progress = std::mem::take(&mut *lock(&ear.untold));
+        if progress.is_empty() {
+            continue;
+        }
+        let listener = Arc::clone(&listener);
+        let progress = progress.into_values().collect();
+        run_blocking(&executor, move || listener.progressed(progress)).await;
+        tokio::select! {
+            () = executor.sleep(PROGRESS_EVERY) => {}
+            () = ear.stop.notified() => return,
+        }
+    }
+}
