@@ -46,10 +46,10 @@ mod lifetime;
 mod networks;
 #[path = "logic/observing.rs"]
 mod observing;
-#[path = "logic/redirects.rs"]
-mod redirects;
 #[path = "logic/progress.rs"]
 mod progress;
+#[path = "logic/redirects.rs"]
+mod redirects;
 #[path = "logic/replay.rs"]
 mod replay;
 #[path = "logic/retries.rs"]

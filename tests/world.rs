@@ -16,6 +16,8 @@ mod accepting;
 mod agents;
 #[path = "world/conformance.rs"]
 mod conformance;
+#[path = "world/bodies.rs"]
+mod bodies;
 #[path = "world/demo.rs"]
 mod demo;
 #[path = "world/files.rs"]

@@ -311,7 +311,7 @@ fn gone() -> StorageError {
     }
 }
 
-fn storage(error: &io::Error) -> StorageError {
+pub(super) fn storage(error: &io::Error) -> StorageError {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StorageError::Full,
         _ => StorageError::Unavailable {

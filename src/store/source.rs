@@ -194,3 +194,7 @@ fn invalid(problem: &str) -> OutboxError {
         problem: problem.to_owned(),
     }
 }
+
+#[cfg(test)]
+#[path = "source_tests.rs"]
+mod tests;

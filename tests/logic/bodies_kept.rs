@@ -403,6 +403,43 @@ fn sixteen_taps_on_one_photo_keep_one_file_and_send_it_once() {
     });
 }
 
+/// Somebody tidies up between the copy and its row: then nothing is stored, and the app is told.
+#[test]
+fn a_copy_that_is_gone_before_its_row_is_stored_is_noticed() {
+    let place = Place::new();
+    simulate(13, |world| async move {
+        let outbox = open(&world, &place);
+        let photo = photo(&place, &outbox, "photo");
+        let other = place.sql();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let error = std::thread::scope(|scope| {
+            let tap = scope.spawn(|| outbox.submit(photo.clone()).unwrap_err());
+            let whole = loop {
+                let whole = place.bodies().into_iter().find(|path| {
+                    path.extension()
+                        .is_some_and(|extension| extension != "part")
+                });
+                match whole {
+                    Some(path) => break path,
+                    None => std::thread::yield_now(),
+                }
+            };
+            fs::remove_file(whole).unwrap();
+            other.execute_batch("ROLLBACK").unwrap();
+            tap.join().unwrap()
+        });
+        let OutboxError::Storage { storage } = error else {
+            panic!("{error:?}")
+        };
+        assert!(
+            matches!(storage, StorageError::Unavailable { .. }),
+            "{storage:?}"
+        );
+        assert_eq!(outbox.stats().unwrap().pending, 0);
+        assert_eq!(outbox.submit(photo).unwrap().kind, ReceiptKind::Accepted);
+    });
+}
+
 /// The body of a submission that retention has dropped is gone with it, and so are its rows.
 #[test]
 fn retention_leaves_no_file_and_no_row_behind() {

@@ -131,6 +131,11 @@ fn run(
                 Submission::post(SubmissionId::parse(id)?, path).bytes("text/plain", body);
             format!("{:?}", outbox.submit(submission)?.kind)
         }
+        ["submit-file", id, path, file] => {
+            let submission = Submission::post(SubmissionId::parse(id)?, path)
+                .file("application/octet-stream", *file);
+            format!("{:?}", outbox.submit(submission)?.kind)
+        }
         ["reconcile", id] => {
             let known = outbox.reconcile(vec![SubmissionId::parse(id)?])?;
             format!(
@@ -266,7 +271,10 @@ fn limits(json: &str) -> Limits {
         lease: millis("lease", defaults.lease),
         backoff_first: millis("backoff_first", defaults.backoff_first),
         backoff_most: millis("backoff_most", defaults.backoff_most),
-        inline_body_bytes: 16 * 1024 * 1024,
+        inline_body_bytes: values["inline_body_bytes"]
+            .as_u64()
+            .and_then(|bytes| bytes.try_into().ok())
+            .unwrap_or(16 * 1024 * 1024),
         quiet_time: values["quiet_time"].as_u64().map(Duration::from_millis),
         ..defaults
     }
