@@ -5,6 +5,7 @@ pub mod answer;
 pub mod backoff;
 pub mod built_in;
 pub mod classify;
+pub mod judgement;
 pub mod limits;
 mod members;
 pub mod profile;
