@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::model::state::RejectReason;
 use crate::model::submission::Effect;
 
@@ -264,32 +266,48 @@ pub fn built_in_profile(which: BuiltInProfile) -> ServerProfile {
     }
 }
 
-/// A server profile from its JSON form, for configurations that are fetched or made by a tool. Fields
-/// that it leaves out are those of the standard profile.
+/// A server profile from its JSON form, for configurations that are fetched or made by a tool. Times
+/// are whole milliseconds. Fields that it leaves out are those of the standard profile.
 ///
 /// # Errors
-/// [`OutboxError::Invalid`](crate::OutboxError::Invalid) says where it can't be read.
+/// [`OutboxError::Invalid`](crate::OutboxError::Invalid) says what can't be read, which field nobody
+/// knows, or what is wrong with a rule.
 #[uniffi::export]
 pub fn profile_from_json(text: &str) -> Result<ServerProfile, crate::OutboxError> {
     let invalid = |problem: String| crate::OutboxError::Invalid {
         field: "profile".to_owned(),
         problem,
     };
-    // A field that nobody knows is a misspelled one, and would silently be the default.
-    let known = members(&ServerProfile::standard().to_json());
-    if let Some(name) = members(text).iter().find(|name| !known.contains(name)) {
-        return Err(invalid(format!("there is no field {name:?}")));
+    let given: Value = serde_json::from_str(text).map_err(|error| invalid(error.to_string()))?;
+    if !given.is_object() {
+        return Err(invalid("a profile is a JSON object".to_owned()));
     }
     let profile: ServerProfile =
         serde_json::from_str(text).map_err(|error| invalid(error.to_string()))?;
+    let read: Value = serde_json::from_str(&profile.to_json()).unwrap_or_default();
+    if let Some(name) = unknown(&given, &read) {
+        return Err(invalid(format!("there is no field {name:?}")));
+    }
     profile
         .check_rules()
         .map_err(|problem| invalid(problem.to_owned()))?;
     Ok(profile)
 }
 
-fn members(text: &str) -> Vec<String> {
-    let object: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_str(text).unwrap_or_default();
-    object.into_iter().map(|(name, _)| name).collect()
+/// A member of what was given that nobody has read: a misspelled one, which would silently be the
+/// default, and a rule without its condition.
+fn unknown(given: &Value, read: &Value) -> Option<String> {
+    match (given, read) {
+        (Value::Object(given), Value::Object(read)) => {
+            given.iter().find_map(|(name, value)| match read.get(name) {
+                Some(read) => unknown(value, read),
+                None => Some(name.clone()),
+            })
+        }
+        (Value::Array(given), Value::Array(read)) => given
+            .iter()
+            .zip(read)
+            .find_map(|(given, read)| unknown(given, read)),
+        _ => None,
+    }
 }
