@@ -82,14 +82,17 @@ fn safe(judgement: Judgement, effect: Effect) -> Judgement {
     if effect != Effect::Safe || judgement.proves != Proof::Unknown {
         return judgement;
     }
-    let then = match judgement.then {
-        Then::Hold(_) => Then::Refuse(RejectReason::Refused),
-        then @ (Then::Retry | Then::FetchResult | Then::Refuse(_)) => then,
-    };
-    Judgement {
+    let judgement = Judgement {
         proves: Proof::NotApplied,
-        then,
         ..judgement
+    };
+    match judgement.then {
+        Then::Hold(_) => Judgement {
+            then: Then::Refuse(RejectReason::Refused),
+            keeps_result: true,
+            ..judgement
+        },
+        Then::Retry | Then::FetchResult | Then::Refuse(_) => judgement,
     }
 }
 
@@ -103,7 +106,11 @@ fn fetch_result(judgement: Judgement, of: &Circumstances<'_>) -> Judgement {
         Effect::Keyed | Effect::Overwrite => of.profile.replays_success,
         Effect::Unkeyed => false,
     };
-    let used_up = of.history.fetches.unwrap_or(0) >= FETCH_RESULT_ATTEMPTS;
+    let fetched = match of.history.fetches {
+        Some(before) => before.saturating_add(1),
+        None => 0,
+    };
+    let used_up = fetched >= FETCH_RESULT_ATTEMPTS;
     if (cut || still_cut) && gives_again && !used_up {
         Judgement {
             then: Then::FetchResult,
@@ -118,12 +125,14 @@ fn fetch_result(judgement: Judgement, of: &Circumstances<'_>) -> Judgement {
 fn by_rule(seen: &Seen<'_>, of: &Circumstances<'_>) -> Option<Judgement> {
     let rule = of.profile.rules.iter().find(|rule| rule.fits(seen))?;
     let judgement = verdict(rule, seen.answer, of);
+    // What took effect settles everything by itself, and may have done so at an earlier attempt.
+    let settles = if rule.settles && judgement.proves == Proof::NotApplied {
+        Settles::Everything
+    } else {
+        Settles::Nothing
+    };
     Some(Judgement {
-        settles: if rule.settles {
-            Settles::Everything
-        } else {
-            Settles::Nothing
-        },
+        settles,
         ..judgement
     })
 }
@@ -150,12 +159,21 @@ fn verdict(rule: &AnswerRule, answer: &Answer<'_>, of: &Circumstances<'_>) -> Ju
 }
 
 /// Second: `Stripe-Should-Retry` says what comes next, whatever else the answer says; what it proves
-/// stays: <https://docs.stripe.com/error-low-level>.
+/// stays, and so does what it means for others: <https://docs.stripe.com/error-low-level>.
 fn should_retry(answer: &Answer<'_>, of: &Circumstances<'_>, judgement: Judgement) -> Judgement {
     let asked = answer.header("stripe-should-retry");
     match (asked, judgement.then, judgement.proves) {
-        (Some("false"), Then::Retry, Proof::NotApplied) => refused(RejectReason::Refused),
-        (Some("false"), Then::Retry, Proof::Unknown) => held(HoldReason::OutcomeUnknown),
+        // Refused credentials are asked about with others, and so not again.
+        (Some("false"), Then::Retry, _) if judgement.closes == Closes::Account => judgement,
+        (Some("false"), Then::Retry, Proof::NotApplied) => Judgement {
+            then: Then::Refuse(table::reason_of(answer, of)),
+            keeps_result: true,
+            ..judgement
+        },
+        (Some("false"), Then::Retry, Proof::Unknown) => Judgement {
+            then: Then::Hold(HoldReason::OutcomeUnknown),
+            ..judgement
+        },
         (Some("true"), Then::Refuse(_) | Then::Hold(_), proves) => {
             retry(proves, asked_wait(answer, of))
         }
@@ -205,12 +223,12 @@ fn not_from_api(seen: &Seen<'_>, of: &Circumstances<'_>) -> Option<Judgement> {
     if answer.status == 511 {
         return None;
     }
-    let success = (200..300).contains(&answer.status);
-    let undecided = success && !answer.complete && of.profile.looks_inside(answer.status);
+    // 204 and 205 have no body (RFC 9110, sections 15.3.5 and 15.3.6).
+    let bodiless = matches!(answer.status, 204 | 205);
+    let success = (200..300).contains(&answer.status) && !bodiless;
+    let undecided = !answer.complete && !bodiless && of.profile.looks_inside(answer.status);
     let unexpected = match &of.profile.expected_member {
-        Some(pointer) if success && !matches!(answer.status, 204 | 205) => {
-            answer.complete && seen.member(pointer).is_none()
-        }
+        Some(pointer) if success => answer.complete && seen.member(pointer).is_none(),
         Some(_) | None => false,
     };
     if answer.is_from_api(of.profile) && !undecided && !unexpected {
@@ -238,7 +256,8 @@ fn followed(seen: &Seen<'_>, of: &Circumstances<'_>) -> Judgement {
     let judgement = by_rule(seen, of)
         .or_else(|| not_from_api(seen, of))
         .unwrap_or_else(|| table::judge(seen, of));
-    if judgement.proves == Proof::Applied {
+    // Behind a fetch there is no action whose outcome could be unknown.
+    if judgement.proves == Proof::Applied || of.effect == Effect::Safe {
         judgement
     } else {
         held(HoldReason::OutcomeUnknown)
@@ -296,7 +315,8 @@ pub(super) fn credentials(of: &Circumstances<'_>) -> Judgement {
     if !of.account || frozen {
         return refused(RejectReason::Unauthorized);
     }
-    let other_key = history.in_doubt && of.profile.key_scope == KeyScope::Token;
+    let scoped = of.effect == Effect::Keyed && of.profile.key_scope == KeyScope::Token;
+    let other_key = history.in_doubt && scoped;
     Judgement {
         then: if other_key {
             Then::Hold(HoldReason::OutcomeUnknown)

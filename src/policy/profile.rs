@@ -145,14 +145,14 @@ impl ServerProfile {
         Ok(())
     }
 
-    /// It has to look inside the body of such an answer to judge it.
+    /// It has to look inside the body of such an answer to judge it. A refusal is one whatever its
+    /// body names as the reason.
     pub(super) fn looks_inside(&self, status: u16) -> bool {
         let success = (200..300).contains(&status);
         (success && self.expected_member.is_some())
-            || self
-                .rules
-                .iter()
-                .any(|rule| rule.member.is_some() && rule.is_about(status))
+            || self.rules.iter().any(|rule| {
+                rule.member.is_some() && rule.is_about(status) && (success || !rule.refuses())
+            })
     }
 
     /// The key as the server reads it.

@@ -156,6 +156,14 @@ impl AnswerRule {
         (self.first_status..=self.last_status).contains(&status)
     }
 
+    /// It names a refusal. Where its body is cut, its status says as much.
+    pub(super) fn refuses(&self) -> bool {
+        matches!(
+            self.verdict,
+            RuleVerdict::Refused { .. } | RuleVerdict::Conflict
+        )
+    }
+
     pub(super) fn fits(&self, seen: &Seen<'_>) -> bool {
         self.is_about(seen.answer.status)
             && self.header.as_ref().is_none_or(|wanted| wanted.fits(seen))
