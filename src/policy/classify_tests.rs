@@ -125,6 +125,39 @@ impl Exchange {
         self
     }
 
+    pub fn on(mut self, profile: ServerProfile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    pub fn saying(mut self, body: &'static [u8]) -> Self {
+        self.body = body;
+        self
+    }
+
+    pub fn after(mut self, history: History) -> Self {
+        self.history = history;
+        self
+    }
+
+    /// The body was cut.
+    pub fn cut(mut self) -> Self {
+        self.complete = false;
+        self
+    }
+
+    /// To a request with the credentials of an account.
+    pub fn with_account(mut self) -> Self {
+        self.account = true;
+        self
+    }
+
+    /// To the `GET` of where a 303 pointed.
+    pub fn following(mut self) -> Self {
+        self.following = true;
+        self
+    }
+
     pub fn judge(&self) -> Judgement {
         classify::answer(
             &Answer {
@@ -226,7 +259,12 @@ fn a_safe_method_is_never_in_doubt_and_never_held_for_it() {
             effect: Effect::Safe,
             ..got(status)
         };
-        fetch.means(proves, then);
+        let is_result = proves == Y || matches!(then, Then::Refuse(_));
+        assert_eq!(
+            fetch.means(proves, then).keeps_result,
+            is_result,
+            "{status}"
+        );
     }
     for fault in FAULTS {
         let judgement = meets(fault, Effect::Safe);
@@ -276,7 +314,7 @@ fn half_an_answer_proves_as_much_as_its_status_but_is_no_result() {
     cut.means(Q, RETRY);
 }
 
-const FAULTS: [Fault; 13] = [
+pub const FAULTS: [Fault; 13] = [
     Fault::Offline,
     Fault::Unreachable,
     Fault::Tls,

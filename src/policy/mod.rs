@@ -18,12 +18,34 @@ mod table;
 #[cfg(test)]
 mod age_tests;
 #[cfg(test)]
+mod any_answer_tests;
+#[cfg(test)]
 mod backoff_tests;
+#[cfg(test)]
+mod built_in_tests;
 #[cfg(test)]
 mod classify_rules_tests;
 #[cfg(test)]
 mod classify_tests;
 #[cfg(test)]
+mod credentials_tests;
+#[cfg(test)]
+mod expectation_tests;
+#[cfg(test)]
+mod fetching_tests;
+#[cfg(test)]
+mod frozen_error_tests;
+#[cfg(test)]
 mod judgement_tests;
 #[cfg(test)]
+mod members_tests;
+#[cfg(test)]
+mod profile_json_tests;
+#[cfg(test)]
+mod rate_limit_tests;
+#[cfg(test)]
+mod redirect_tests;
+#[cfg(test)]
 mod retry_after_tests;
+#[cfg(test)]
+mod rules_tests;
