@@ -14,10 +14,10 @@ mod common;
 mod accepting;
 #[path = "world/agents.rs"]
 mod agents;
-#[path = "world/conformance.rs"]
-mod conformance;
 #[path = "world/bodies.rs"]
 mod bodies;
+#[path = "world/conformance.rs"]
+mod conformance;
 #[path = "world/demo.rs"]
 mod demo;
 #[path = "world/files.rs"]
