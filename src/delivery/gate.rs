@@ -237,13 +237,16 @@ impl Engine {
         };
         let unmetered_only = claim.request.unmetered_only;
         let digest = claim.request.body_digest;
-        let request = wire_request(
-            claim.request,
-            credentials,
-            &self.parts.store,
-            &self.parts.user_agent,
-            &self.parts.limits,
-        );
+        let request = WireRequest {
+            fresh_connection: claim.misdirected,
+            ..wire_request(
+                claim.request,
+                credentials,
+                &self.parts.store,
+                &self.parts.user_agent,
+                &self.parts.limits,
+            )
+        };
         let parcel = Parcel {
             request,
             digest,

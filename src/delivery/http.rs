@@ -49,23 +49,22 @@ pub struct HttpTransport {
 #[derive(Clone)]
 struct Clients {
     http1: Client,
+    /// Keeps no connection.
+    fresh: Client,
     #[cfg(feature = "http2")]
     http2: Client,
 }
 
 impl Clients {
-    #[cfg(feature = "http2")]
-    fn choose(&self, whole_without_body: bool) -> &Client {
-        if whole_without_body {
-            &self.http1
-        } else {
-            &self.http2
+    fn choose(&self, fresh: bool, whole_without_body: bool) -> &Client {
+        match (fresh, whole_without_body) {
+            (true, _) => &self.fresh,
+            (false, true) => &self.http1,
+            #[cfg(feature = "http2")]
+            (false, false) => &self.http2,
+            #[cfg(not(feature = "http2"))]
+            (false, false) => &self.http1,
         }
-    }
-
-    #[cfg(not(feature = "http2"))]
-    fn choose(&self, _: bool) -> &Client {
-        &self.http1
     }
 }
 
@@ -89,6 +88,9 @@ impl HttpTransport {
             })?
         };
         let clients = Clients {
+            fresh: build(limits, tls.clone(), |builder| {
+                builder.pool_max_idle_per_host(0)
+            })?,
             http1: build(limits, tls, |builder| builder)?,
             #[cfg(feature = "http2")]
             http2,
@@ -176,7 +178,7 @@ fn prepare(
     exchange: &Arc<Exchange>,
 ) -> (RequestBuilder, Refused) {
     let safe = method.is_safe();
-    let client = clients.choose(!safe && request.body.is_empty());
+    let client = clients.choose(request.fresh_connection, !safe && request.body.is_empty());
     let mut builder = client.request(method, request.url);
     for header in request.headers {
         builder = builder.header(header.name, header.value);

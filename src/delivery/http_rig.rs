@@ -27,6 +27,7 @@ pub(super) fn post(url: String, body: WireBody) -> WireRequest {
         body,
         max_answer_bytes: 1_000,
         idle_timeout: PATIENCE,
+        fresh_connection: false,
     }
 }
 

@@ -139,6 +139,7 @@ pub(super) fn wire_request(
         },
         max_answer_bytes: limits.max_answer_bytes as usize,
         idle_timeout: limits.idle_timeout,
+        fresh_connection: false,
     }
 }
 

@@ -44,6 +44,9 @@ pub struct WireRequest {
     pub max_answer_bytes: usize,
     /// How long the answer's body may pause.
     pub idle_timeout: Duration,
+    /// Don't use a connection again that is there: the server said that this one leads to the wrong
+    /// place (421; RFC 9110, section 15.5.20).
+    pub fresh_connection: bool,
 }
 
 impl fmt::Debug for WireRequest {

@@ -86,6 +86,19 @@ pub(super) fn open(
         })
 }
 
+/// The status of the last attempt's answer.
+pub(super) fn last_status(tx: &Tx<'_>, row: &Row) -> rusqlite::Result<Option<u16>> {
+    if row.attempts == 0 {
+        return Ok(None);
+    }
+    let status = tx
+        .connection
+        .prepare_cached("SELECT status FROM attempt WHERE submission = ?1 AND number = ?2")?
+        .query_row((row.seq, row.attempts), |found| found.get(0))
+        .optional()?;
+    Ok(status.flatten())
+}
+
 /// True if the last attempt was sent with other credentials than these.
 pub(super) fn changed_credentials(
     tx: &Tx<'_>,

@@ -29,6 +29,8 @@ pub(crate) struct Claim {
     pub(crate) failures: u32,
     /// What the attempts before have shown.
     pub(crate) history: History,
+    /// The last attempt was answered by a server that isn't the right one.
+    pub(crate) misdirected: bool,
     /// Whose credentials to send it with, and which.
     pub(crate) credentials: Option<Usable>,
 }
@@ -156,6 +158,7 @@ fn claim_one(
         // of this one.
         row.epoch += 1;
     }
+    let misdirected = attempts::last_status(tx, &row)? == Some(421);
     attempts::note_retry(tx, &row)?;
     attempts::prune(tx, &row)?;
     let attempt = attempts::open(tx, &row, owner.id, reading, number)?;
@@ -170,6 +173,7 @@ fn claim_one(
         request,
         failures: row.failures,
         history,
+        misdirected,
         credentials,
     }))
 }

@@ -251,6 +251,7 @@ pub(crate) fn request(method: &str, url: String, body: &[u8]) -> WireRequest {
         body: WireBody::Bytes(Bytes::copy_from_slice(body)),
         max_answer_bytes: 1_000_000,
         idle_timeout: PATIENCE,
+        fresh_connection: false,
     }
 }
 
