@@ -258,6 +258,7 @@ async fn read(
 #[path = "http_tests.rs"]
 mod tests;
 
-#[cfg(all(test, feature = "http2"))]
+#[cfg(test)]
+#[cfg(feature = "http2")]
 #[path = "http2_tests.rs"]
 mod http2_tests;
