@@ -23,8 +23,18 @@ fn header(name: &str) -> KeyPlace {
 }
 
 /// Name, place of the key, retention in seconds, quiet time in seconds, locks, replays successes.
+type Facts = (
+    BuiltInProfile,
+    &'static str,
+    KeyPlace,
+    Option<u64>,
+    u64,
+    bool,
+    bool,
+);
+
 #[rustfmt::skip]
-fn facts() -> Vec<(BuiltInProfile, &'static str, KeyPlace, Option<u64>, u64, bool, bool)> {
+fn facts() -> Vec<Facts> {
     use BuiltInProfile as B;
     let usual = || header("Idempotency-Key");
     vec![

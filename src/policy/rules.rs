@@ -204,7 +204,8 @@ impl MemberCondition {
         };
         match (&self.value, found) {
             (Some(wanted), Value::String(text)) => wanted == text,
-            (Some(wanted), Value::Number(_) | Value::Bool(_)) => *wanted == found.to_string(),
+            (Some(wanted), Value::Number(number)) => number.to_string() == *wanted,
+            (Some(wanted), Value::Bool(is)) => is.to_string() == *wanted,
             (Some(_), Value::Null | Value::Array(_) | Value::Object(_)) => false,
             (None, found) => says_something(found),
         }
