@@ -61,10 +61,14 @@ impl<'a> Answer<'a> {
 
     /// How long the server asks to wait: `Retry-After`, else when a limit that is used up is reset.
     pub(super) fn asked_wait(&self, wall: WallMs) -> Option<Duration> {
-        let date = self.header("date");
-        self.header("retry-after")
-            .and_then(|value| retry_after::parse(value, date, wall))
+        self.retry_after(wall)
             .or_else(|| self.is_limited().then(|| self.limit_reset(wall)).flatten())
+    }
+
+    /// The wait that `Retry-After` asks for.
+    pub(super) fn retry_after(&self, wall: WallMs) -> Option<Duration> {
+        let value = self.header("retry-after")?;
+        retry_after::parse(value, self.header("date"), wall)
     }
 
     /// The answer says that a rate limit is used up.

@@ -200,8 +200,10 @@ fn a_403_with_a_used_up_limit_is_a_wait_and_a_413_needs_to_be_told() {
     resets_nothing(got(403)).means(Proof::NotApplied, REFUSED);
     let used_up = got(403).with("x-ratelimit-remaining", "0");
     assert_eq!(used_up.means(Proof::NotApplied, RETRY).wait, Wait::Backoff);
-    let too_large = got(413).with("x-ratelimit-remaining", "0");
-    too_large.means(Proof::NotApplied, REFUSED);
+    let too_large = || got(413).with("ratelimit", r#""a";r=0;t=30"#);
+    too_large().means(Proof::NotApplied, REFUSED);
+    let told = too_large().with("retry-after", "5");
+    assert_eq!(told.means(Proof::NotApplied, RETRY).wait, asked(5));
 }
 
 fn resets_nothing(exchange: Exchange) -> Exchange {

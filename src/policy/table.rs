@@ -18,7 +18,9 @@ pub(super) fn judge(seen: &Seen<'_>, of: &Circumstances<'_>) -> Judgement {
     match answer.status {
         100 | 101 | 103..=199 => retry(Unknown, asked),
         102 => busy(of, asked),
-        200..=205 => applied(answer.complete),
+        200..=203 => applied(answer.complete),
+        // They have no body that could be cut.
+        204 | 205 => applied(true),
         207 | 208 if seen.all_members_succeeded() => applied(true),
         206 | 207 | 208 | 226 | 300 => held(HoldReason::OutcomeUnknown),
         209..=225 | 227..=299 => held(HoldReason::OutcomeUnknown),
@@ -30,7 +32,8 @@ pub(super) fn judge(seen: &Seen<'_>, of: &Circumstances<'_>) -> Judgement {
         309..=399 => held(HoldReason::OutcomeUnknown),
         401 => credentials(of),
         403 if waits => retry(NotApplied, asked),
-        413 if matches!(asked, Wait::Server(_)) => retry(NotApplied, asked),
+        // A used-up limit makes nothing smaller; a server that names a time may have room then.
+        413 if answer.retry_after(of.wall).is_some() => retry(NotApplied, asked),
         406 | 424 => held(HoldReason::OutcomeUnknown),
         407 => Judgement {
             counts: Counts::Transport,
