@@ -36,8 +36,10 @@
 //! ## The house
 //!
 //! Data flows one way: `model` (what is a submission) → `store` (keep it) → `delivery` (move it), with
-//! `policy` (decide) asked by delivery. Nothing below knows anything above.
+//! `policy` (decide) asked by delivery. Nothing below knows anything above. What an answer of your
+//! server would mean can be asked in [`classification`] without sending anything.
 
+pub mod classification;
 mod clock;
 mod config;
 mod core;
