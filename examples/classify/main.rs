@@ -1,0 +1,62 @@
+//! What a server's answers would mean, without sending anything.
+//!
+//! ```text
+//! cargo run --release --example classify -- --table
+//! cargo run --release --example classify -- --check
+//! cargo run --release --example classify -- --status 409 --profile stripe --in-doubt
+//! ```
+//!
+//! `scenarios` names the tables, `rows` asks the library for their rows, `page` reads the page
+//! that people wrote and compares, `words` puts verdicts into words, and `one` speaks of a single
+//! answer. It reads files and writes none: the page is written by hand, so that it can disagree.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for people: printing is its job"
+)]
+
+mod args;
+mod one;
+mod page;
+mod rows;
+mod scenarios;
+mod words;
+
+use std::process::ExitCode;
+
+use crate::args::Command;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(status) => status,
+        Err(problem) => {
+            eprintln!("classify: {problem}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<ExitCode, String> {
+    match args::parse(std::env::args_os().skip(1))? {
+        Command::Help => print!("{}", args::HELP),
+        Command::Table => {
+            for scenario in scenarios::all() {
+                println!("{}", rows::table(&scenario));
+            }
+        }
+        Command::Check(path) => {
+            let text = std::fs::read_to_string(&path)
+                .map_err(|error| format!("{} can't be read: {error}", path.display()))?;
+            let differences = page::compare(&text, &scenarios::all());
+            for difference in &differences {
+                println!("{}:{difference}", path.display());
+            }
+            if !differences.is_empty() {
+                return Ok(ExitCode::from(1));
+            }
+            println!("The page says what the program decides.");
+        }
+        Command::One(question) => println!("{}", one::sentence(&question)),
+    }
+    Ok(ExitCode::SUCCESS)
+}
