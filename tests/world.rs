@@ -16,6 +16,8 @@ mod accepting;
 mod agents;
 #[path = "world/bodies.rs"]
 mod bodies;
+#[path = "world/classify.rs"]
+mod classify;
 #[path = "world/conformance.rs"]
 mod conformance;
 #[path = "world/demo.rs"]
