@@ -34,5 +34,9 @@ mod processes;
 mod recipe;
 #[path = "world/sockets.rs"]
 mod sockets;
+#[path = "world/stage.rs"]
+mod stage;
+#[path = "world/statuses.rs"]
+mod statuses;
 #[path = "world/wire.rs"]
 mod wire;
