@@ -22,6 +22,8 @@ mod classify;
 mod conformance;
 #[path = "world/demo.rs"]
 mod demo;
+#[path = "world/faults.rs"]
+mod faults;
 #[path = "world/files.rs"]
 mod files;
 #[path = "world/idle.rs"]
