@@ -1,5 +1,6 @@
 //! What an outbox is opened with.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::clock::Clock;
@@ -10,7 +11,8 @@ use crate::policy::profile::ServerProfile;
 use crate::runtime::Executor;
 
 /// The configuration of an outbox. Only the path is needed.
-#[derive(Debug, Clone, PartialEq, Eq, uniffi::Record)]
+#[derive(Clone, PartialEq, Eq, uniffi::Record)]
+#[uniffi::export(Debug)]
 pub struct OutboxConfig {
     /// The database file, in a private folder of its own that is not backed up. Files that belong
     /// to it are put beside it, under names that begin with its own.
@@ -33,6 +35,18 @@ pub struct OutboxConfig {
     /// What identifies this boot of the device, where the host knows better than the system.
     #[uniffi(default = None)]
     pub boot: Option<String>,
+}
+
+impl fmt::Debug for OutboxConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A base URL with a password in it is refused, and may be shown before it is.
+        f.debug_struct("OutboxConfig")
+            .field("path", &self.path)
+            .field("profile", &self.profile)
+            .field("limits", &self.limits)
+            .field("tls", &self.tls)
+            .finish_non_exhaustive()
+    }
 }
 
 impl OutboxConfig {
@@ -86,7 +100,8 @@ impl OutboxConfig {
 }
 
 /// Whom to trust over TLS. There is no way to trust everybody.
-#[derive(Debug, Clone, PartialEq, Eq, Default, uniffi::Record)]
+#[derive(Clone, PartialEq, Eq, Default, uniffi::Record)]
+#[uniffi::export(Debug)]
 pub struct TlsConfig {
     /// Where the roots come from.
     #[uniffi(default = None)]
@@ -100,6 +115,17 @@ pub struct TlsConfig {
     /// locks every installed app out.
     #[uniffi(default = [])]
     pub pins: Vec<CertificatePin>,
+}
+
+impl fmt::Debug for TlsConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A private key may have been put among the roots by mistake.
+        f.debug_struct("TlsConfig")
+            .field("roots", &self.roots)
+            .field("extra_roots", &self.extra_roots.len())
+            .field("pins", &self.pins)
+            .finish()
+    }
 }
 
 /// Where root certificates come from.

@@ -18,6 +18,8 @@ mod agents;
 mod bodies;
 #[path = "world/classify.rs"]
 mod classify;
+#[path = "world/canaries.rs"]
+mod canaries;
 #[path = "world/conformance.rs"]
 mod conformance;
 #[path = "world/demo.rs"]
@@ -30,6 +32,8 @@ mod files;
 mod idle;
 #[path = "world/killed.rs"]
 mod killed;
+#[path = "world/portals.rs"]
+mod portals;
 #[path = "world/processes.rs"]
 mod processes;
 #[path = "world/recipe.rs"]
@@ -40,5 +44,7 @@ mod sockets;
 mod stage;
 #[path = "world/statuses.rs"]
 mod statuses;
+#[path = "world/tokens.rs"]
+mod tokens;
 #[path = "world/wire.rs"]
 mod wire;

@@ -175,7 +175,8 @@ pub enum CancelOutcome {
 }
 
 /// A decision on a held submission.
-#[derive(Debug, Clone, PartialEq, Eq, uniffi::Enum)]
+#[derive(Clone, PartialEq, Eq, uniffi::Enum)]
+#[uniffi::export(Debug)]
 pub enum Resolution {
     /// Send again with the same key, with a fresh budget. Clears a cancel and an expiry for good.
     RetrySameKey {
@@ -190,6 +191,24 @@ pub enum Resolution {
     },
     /// Stop asking. Nothing is claimed about whether it happened.
     GiveUp,
+}
+
+impl fmt::Debug for Resolution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RetrySameKey {
+                accept_second_effect,
+            } => f
+                .debug_struct("RetrySameKey")
+                .field("accept_second_effect", accept_second_effect)
+                .finish(),
+            Self::ItHappened { result } => f
+                .debug_struct("ItHappened")
+                .field("result_bytes", &result.as_ref().map(String::len))
+                .finish(),
+            Self::GiveUp => f.write_str("GiveUp"),
+        }
+    }
 }
 
 /// One change of one submission.

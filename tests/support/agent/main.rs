@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use submit_once::{
-    DrainBudget, Exchange, HttpTransport, Limits, Outbox, OutboxConfig, OwnRuntime, Seams,
+    DrainBudget, Exchange, Header, HttpTransport, Limits, Outbox, OutboxConfig, OwnRuntime, Seams,
     Submission, SubmissionId, TlsConfig, Transport, WireRequest,
 };
 
@@ -123,6 +123,26 @@ fn run(
         ["submit", id, path, body] => {
             let submission = Submission::post(SubmissionId::parse(id)?, path)
                 .bytes("text/plain", body.as_bytes().to_vec());
+            format!("{:?}", outbox.submit(submission)?.kind)
+        }
+        ["sign-in", account] => {
+            outbox.sign_in((*account).to_owned())?;
+            "signed in".to_owned()
+        }
+        ["supply", account, token] => {
+            let header = Header {
+                name: "Authorization".to_owned(),
+                value: format!("Bearer {token}"),
+            };
+            outbox.supply_credentials((*account).to_owned(), vec![header], None)?;
+            "supplied".to_owned()
+        }
+        ["submit-as", account, id, path, body] => {
+            let submission = Submission {
+                account: Some((*account).to_owned()),
+                ..Submission::post(SubmissionId::parse(id)?, path)
+                    .bytes("text/plain", body.as_bytes().to_vec())
+            };
             format!("{:?}", outbox.submit(submission)?.kind)
         }
         ["submit-large", id, path, bytes] => {
