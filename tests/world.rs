@@ -16,10 +16,10 @@ mod accepting;
 mod agents;
 #[path = "world/bodies.rs"]
 mod bodies;
-#[path = "world/classify.rs"]
-mod classify;
 #[path = "world/canaries.rs"]
 mod canaries;
+#[path = "world/classify.rs"]
+mod classify;
 #[path = "world/conformance.rs"]
 mod conformance;
 #[path = "world/demo.rs"]

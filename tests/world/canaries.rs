@@ -302,6 +302,7 @@ fn the_types_of_the_transport_show_no_secrets() {
             body,
             max_answer_bytes: 1,
             idle_timeout: std::time::Duration::ZERO,
+            fresh_connection: false,
         });
     }
     let answer = WireAnswer {

@@ -67,12 +67,7 @@ fn the_wire_has_the_key_the_length_and_the_stored_headers() {
         assert!(head.contains("accept-encoding: gzip\r\n"), "{head}");
         assert!(head.contains("x-shop: north\r\n"), "{head}");
         assert!(head.contains("user-agent: submit-once/"), "{head}");
-        for unwanted in [
-            "cookie",
-            "transfer-encoding",
-            "referer",
-            "expect",
-        ] {
+        for unwanted in ["cookie", "transfer-encoding", "referer", "expect"] {
             assert!(!head.contains(unwanted), "{head}");
         }
         socket
