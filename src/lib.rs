@@ -39,6 +39,7 @@
 //! `policy` (decide) asked by delivery. Nothing below knows anything above. What an answer of your
 //! server would mean can be asked in [`classification`] without sending anything.
 
+mod accounts;
 pub mod classification;
 mod clock;
 mod config;
@@ -46,6 +47,7 @@ mod core;
 mod delivery;
 mod entropy;
 mod error;
+mod listener;
 mod metrics;
 mod model;
 mod outbox;
@@ -65,6 +67,7 @@ pub use delivery::transport::{
 };
 pub use entropy::{Entropy, SystemEntropy};
 pub use error::{Feature, ListenerError, OpenError, OutboxError, StorageError};
+pub use listener::ChangeListener;
 pub use metrics::Stats;
 pub use model::id::{
     IdError, SubmissionId, derive_submission_id, new_submission_id, parse_submission_id,
@@ -75,7 +78,7 @@ pub use model::outcome::{
 };
 pub use model::state::{HoldReason, RejectReason, SubmissionState};
 pub use model::submission::{Body, Effect, Header, Submission};
-pub use outbox::{ChangeListener, Outbox, Reconciled};
+pub use outbox::{Outbox, Reconciled};
 pub use policy::built_in::{BuiltInProfile, built_in_profile, profile_from_json};
 pub use policy::classify::Fault;
 pub use policy::limits::{Limits, default_limits};

@@ -3,26 +3,22 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
-
-use crate::clock::WallMs;
 use crate::config::{OutboxConfig, Seams};
-use crate::core::{Core, lock};
-use crate::delivery::credentials::CredentialsListener;
+use crate::core::Core;
 use crate::delivery::drain::{DrainBudget, DrainReport};
 use crate::delivery::engine::NetworkKind;
-use crate::error::{ListenerError, OpenError, OutboxError};
+use crate::error::{OpenError, OutboxError};
 use crate::metrics::{Calls, Stats};
 use crate::model::id::SubmissionId;
 use crate::model::outcome::{
     CancelOutcome, ChangePage, ListFilter, PageRequest, Receipt, ReceiptKind, Resolution, Snapshot,
     SnapshotPage, Waited, WaitingFor,
 };
-use crate::model::request::{FrozenRequest, check_account, read_credentials};
+use crate::model::request::FrozenRequest;
 use crate::model::state::SubmissionState;
-use crate::model::submission::{Body, Header, Submission};
+use crate::model::submission::{Body, Submission};
 use crate::policy::limits::{LONGEST, MAX_NAME_BYTES};
 use crate::runtime::run_blocking;
 use crate::store::{Intake, OpenReport, Store, cancel_outcome, read_source};
@@ -36,14 +32,6 @@ pub struct Outbox {
     pub(crate) core: Arc<Core>,
     report: OpenReport,
     closed: AtomicBool,
-}
-
-/// Told that something has changed. Only a nudge: read `changes` or `snapshot` for what.
-#[uniffi::export(rust, foreign)]
-pub trait ChangeListener: Send + Sync {
-    /// Called on a thread of the core, one call at a time; calls that would come while one is
-    /// running are made one call after it. It may call the outbox. An error is ignored.
-    fn changed(&self) -> Result<(), ListenerError>;
 }
 
 /// What the outbox knows of an ID that the app kept.
@@ -281,97 +269,6 @@ impl Outbox {
         self.store()?.changes(after, limit)
     }
 
-    /// Sets who is told that something has changed, or nobody. Replaces the one before.
-    pub fn set_listener(
-        &self,
-        listener: Option<Arc<dyn ChangeListener>>,
-    ) -> Result<(), OutboxError> {
-        self.store()?;
-        let stop = Arc::new(Notify::new());
-        let next = listener.is_some().then(|| Arc::clone(&stop));
-        if let Some(before) = std::mem::replace(&mut *lock(&self.core.listener), next) {
-            before.notify_one();
-        }
-        if let Some(listener) = listener {
-            let core = Arc::clone(&self.core);
-            // From here on nothing is missed, however late the task gets its turn.
-            let changed = core.engine.changed().subscribe();
-            self.core
-                .engine
-                .parts()
-                .executor
-                .spawn(Box::pin(listen(core, listener, changed, stop)));
-        }
-        Ok(())
-    }
-
-    /// Signs an account in, and any other out. Which one is remembered; its credentials are not.
-    /// What others have submitted is kept and waits. An account whose gate was closed, since its
-    /// credentials were refused, is asked for new ones.
-    pub fn sign_in(&self, account: String) -> Result<(), OutboxError> {
-        check_account(&account)?;
-        let store = self.store()?;
-        self.core.engine.parts().desk.forget();
-        store.sign_in(&account)?;
-        self.core.engine.nudge();
-        Ok(())
-    }
-
-    /// Signs the account out and forgets its credentials. What it has submitted is kept and waits
-    /// for it to come back; requests that are on the wire come to their end.
-    pub fn sign_out(&self) -> Result<(), OutboxError> {
-        let store = self.store()?;
-        self.core.engine.parts().desk.forget();
-        store.sign_out()
-    }
-
-    /// The account that is signed in, here or by another process.
-    pub fn signed_in(&self) -> Result<Option<String>, OutboxError> {
-        Ok(self.store()?.signed_in()?.map(|signed_in| signed_in.name))
-    }
-
-    /// Gives the headers that the account's requests carry from now on, for example `Authorization`.
-    /// They are kept in memory alone. `valid_until`, by this device's clock, lets fresh ones be asked
-    /// for in time. A list without headers means that the account needs none.
-    ///
-    /// # Errors
-    /// [`OutboxError::NotSignedIn`] for another account than the one that is signed in;
-    /// [`OutboxError::Invalid`] and [`OutboxError::HeaderRefused`] for headers that can't be sent.
-    pub fn supply_credentials(
-        &self,
-        account: String,
-        headers: Vec<Header>,
-        valid_until: Option<SystemTime>,
-    ) -> Result<(), OutboxError> {
-        let headers = read_credentials(headers, &self.core.profile)?;
-        let names = headers.iter().map(|header| header.name.clone()).collect();
-        let signed_in = self.store()?.credentials_supplied(&account, names)?;
-        let valid_until = valid_until.map(WallMs::from_system_time);
-        let engine = &self.core.engine;
-        engine.parts().desk.supply(&signed_in, headers, valid_until);
-        engine.nudge();
-        Ok(())
-    }
-
-    /// Sets who is told that credentials are needed, or nobody. Replaces the one before.
-    pub fn set_credentials_listener(
-        &self,
-        listener: Option<Arc<dyn CredentialsListener>>,
-    ) -> Result<(), OutboxError> {
-        self.store()?;
-        self.core.engine.parts().desk.set_listener(listener);
-        self.core.engine.nudge();
-        Ok(())
-    }
-
-    /// Tells what the system says of the network. Waits that are for want of one end within seconds;
-    /// never a wait that the server asked for, and never the quiet time. What may only go over an
-    /// unmetered network is stopped when it costs. A hint: nothing depends on its coming.
-    pub fn network_available(&self, kind: NetworkKind) -> Result<(), OutboxError> {
-        self.store()?;
-        self.core.engine.network_available(kind)
-    }
-
     /// Numbers about the outbox.
     pub fn stats(&self) -> Result<Stats, OutboxError> {
         let counts = self.store()?.counts()?;
@@ -478,30 +375,6 @@ impl std::fmt::Debug for Outbox {
             .field("closed", &self.closed)
             .finish_non_exhaustive()
     }
-}
-
-/// Tells a listener of changes, one call at a time, until it is replaced or the outbox closes.
-async fn listen(
-    core: Arc<Core>,
-    listener: Arc<dyn ChangeListener>,
-    mut changed: watch::Receiver<u64>,
-    stop: Arc<Notify>,
-) {
-    let executor = Arc::clone(&core.engine.parts().executor);
-    let observing = core.observe();
-    loop {
-        tokio::select! {
-            result = changed.changed() => {
-                if result.is_err() || core.engine.is_closed() {
-                    break;
-                }
-                let listener = Arc::clone(&listener);
-                run_blocking(&executor, move || listener.changed()).await;
-            }
-            () = stop.notified() => break,
-        }
-    }
-    drop(observing);
 }
 
 fn check_slot(slot: &str) -> Result<(), OutboxError> {

@@ -1,0 +1,82 @@
+//! Accounts, their credentials, and the network: what the host tells the outbox about the world.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::clock::WallMs;
+use crate::delivery::credentials::CredentialsListener;
+use crate::delivery::engine::NetworkKind;
+use crate::error::OutboxError;
+use crate::model::request::{check_account, read_credentials};
+use crate::model::submission::Header;
+use crate::outbox::Outbox;
+
+#[uniffi::export]
+impl Outbox {
+    /// Signs an account in, and any other out. Which one is remembered; its credentials are not.
+    /// What others have submitted is kept and waits. An account whose gate was closed, since its
+    /// credentials were refused, is asked for new ones.
+    pub fn sign_in(&self, account: String) -> Result<(), OutboxError> {
+        check_account(&account)?;
+        let store = self.store()?;
+        self.core.engine.parts().desk.forget();
+        store.sign_in(&account)?;
+        self.core.engine.nudge();
+        Ok(())
+    }
+
+    /// Signs the account out and forgets its credentials. What it has submitted is kept and waits
+    /// for it to come back; requests that are on the wire come to their end.
+    pub fn sign_out(&self) -> Result<(), OutboxError> {
+        let store = self.store()?;
+        self.core.engine.parts().desk.forget();
+        store.sign_out()
+    }
+
+    /// The account that is signed in, here or by another process.
+    pub fn signed_in(&self) -> Result<Option<String>, OutboxError> {
+        Ok(self.store()?.signed_in()?.map(|signed_in| signed_in.name))
+    }
+
+    /// Gives the headers that the account's requests carry from now on, for example `Authorization`.
+    /// They are kept in memory alone. `valid_until`, by this device's clock, lets fresh ones be asked
+    /// for in time. A list without headers means that the account needs none.
+    ///
+    /// # Errors
+    /// [`OutboxError::NotSignedIn`] for another account than the one that is signed in;
+    /// [`OutboxError::Invalid`] and [`OutboxError::HeaderRefused`] for headers that can't be sent.
+    pub fn supply_credentials(
+        &self,
+        account: String,
+        headers: Vec<Header>,
+        valid_until: Option<SystemTime>,
+    ) -> Result<(), OutboxError> {
+        let headers = read_credentials(headers, &self.core.profile)?;
+        let names = headers.iter().map(|header| header.name.clone()).collect();
+        let signed_in = self.store()?.credentials_supplied(&account, names)?;
+        let valid_until = valid_until.map(WallMs::from_system_time);
+        let engine = &self.core.engine;
+        engine.parts().desk.supply(&signed_in, headers, valid_until);
+        engine.nudge();
+        Ok(())
+    }
+
+    /// Sets who is told that credentials are needed, or nobody. Replaces the one before.
+    pub fn set_credentials_listener(
+        &self,
+        listener: Option<Arc<dyn CredentialsListener>>,
+    ) -> Result<(), OutboxError> {
+        self.store()?;
+        self.core.engine.parts().desk.set_listener(listener);
+        self.core.engine.nudge();
+        Ok(())
+    }
+
+    /// Tells what the system says of the network. Waits that are for want of one end within seconds;
+    /// never a wait that the server asked for, and never the quiet time. What may only go over an
+    /// unmetered network is stopped when it costs. A hint: nothing depends on its coming.
+    pub fn network_available(&self, kind: NetworkKind) -> Result<(), OutboxError> {
+        self.store()?;
+        self.core.engine.network_available(kind)
+    }
+}
