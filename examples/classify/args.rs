@@ -39,7 +39,7 @@ pub enum Command {
     Help,
     Table,
     Check(PathBuf),
-    One(Question),
+    One(Box<Question>),
 }
 
 /// One answer, and what it is an answer to.
@@ -58,7 +58,7 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, String> {
         ["--check"] => Ok(Command::Check(PathBuf::from(PAGE))),
         ["--check", page] => Ok(Command::Check(PathBuf::from(page))),
         ["--table" | "--check", ..] => Err("too many arguments; see --help".to_owned()),
-        words => Ok(Command::One(question(words)?)),
+        words => Ok(Command::One(Box::new(question(words)?))),
     }
 }
 

@@ -25,14 +25,17 @@ enum Exchanges {
     Faults,
 }
 
-/// Events of the network as the page names them.
-const FAULTS: [(&str, Fault); 10] = [
+/// What happens instead of an answer, as the page names it.
+const FAULTS: [(&str, Fault); 13] = [
     ("no network", Fault::Offline),
     ("no connection", Fault::Unreachable),
     ("certificate refused", Fault::Tls),
     ("certificate not valid at this time", Fault::TlsClock),
     ("not begun with", Fault::NotProcessed),
     ("stopped before the first byte", Fault::NotSent),
+    ("stored body unreadable", Fault::BodyUnreadable),
+    ("stored body gone", Fault::BodyMissing),
+    ("stored body changed", Fault::BodyChanged),
     ("no answer in time", Fault::TimedOut),
     ("connection lost", Fault::Lost),
     ("stopped in flight", Fault::Stopped),
