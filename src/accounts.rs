@@ -53,12 +53,19 @@ impl Outbox {
     ) -> Result<(), OutboxError> {
         let headers = read_credentials(headers, &self.core.profile)?;
         let names = headers.iter().map(|header| header.name.clone()).collect();
-        let signed_in = self.store()?.credentials_supplied(&account, names)?;
-        let valid_until = valid_until.map(WallMs::from_system_time);
+        let store = self.store()?;
         let engine = &self.core.engine;
-        engine.parts().desk.supply(&signed_in, headers, valid_until);
+        let desk = &engine.parts().desk;
+        let supplying = desk.begin_supply();
+        let supplied = store
+            .credentials_supplied(&account, names)
+            .map(|signed_in| {
+                let valid_until = valid_until.map(WallMs::from_system_time);
+                desk.supply(&signed_in, headers, valid_until);
+            });
+        drop(supplying);
         engine.nudge();
-        Ok(())
+        supplied
     }
 
     /// Sets who is told that credentials are needed, or nobody. Replaces the one before.

@@ -60,6 +60,20 @@ struct Inner {
     listener: Option<Arc<dyn CredentialsListener>>,
     /// Those that the server has refused.
     refused: Option<i64>,
+    /// Calls that supply some just now, and those that have ended.
+    supplying: u32,
+    supplies: u64,
+}
+
+/// Credentials are being supplied, until it is dropped.
+pub(crate) struct Supplying<'a>(&'a Desk);
+
+impl Drop for Supplying<'_> {
+    fn drop(&mut self) {
+        let mut inner = lock(&self.0.inner);
+        inner.supplying -= 1;
+        inner.supplies += 1;
+    }
 }
 
 struct Supplied {
@@ -109,6 +123,17 @@ impl Desk {
         let mut inner = lock(&self.inner);
         inner.listener = listener;
         inner.asked = None;
+    }
+
+    /// What is found missing from now on may be there already. Nudge the engine when it is dropped.
+    pub(crate) fn begin_supply(&self) -> Supplying<'_> {
+        lock(&self.inner).supplying += 1;
+        Supplying(self)
+    }
+
+    /// How often credentials were supplied.
+    pub(super) fn supplies(&self) -> u64 {
+        lock(&self.inner).supplies
     }
 
     /// Takes credentials over.
@@ -176,11 +201,18 @@ impl Desk {
         (supplied.usable == *usable).then(|| supplied.headers.clone())
     }
 
-    /// Submissions of the account wait for nothing but credentials: decides whether to ask. `demand`
-    /// is the number of the last drain or start.
-    pub(super) fn ask(&self, signed_in: &SignedIn, demand: u64) -> Asking {
+    /// Submissions of the account waited for nothing but credentials, when there had been so many
+    /// `supplies`: decides whether to ask. `demand` is the number of the last drain or start.
+    pub(super) fn ask(&self, signed_in: &SignedIn, demand: u64, supplies: u64) -> Asking {
         let now = self.clock.now().uptime;
         let mut inner = lock(&self.inner);
+        if inner.supplying > 0 || inner.supplies != supplies {
+            // They came meanwhile, and a nudge comes with them.
+            return Asking {
+                awaited: true,
+                ..Asking::default()
+            };
+        }
         let own = inner
             .supplied
             .as_ref()
@@ -242,3 +274,7 @@ impl Desk {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "credentials_tests.rs"]
+mod tests;

@@ -291,6 +291,7 @@ impl Engine {
             // The device slept, or the process was frozen: others may have taken over.
             self.stop_flights(&mut gate);
         }
+        let supplies = self.parts.desk.supplies();
         match self.step(&mut gate, claims) {
             Ok(stepped) => {
                 self.parts.desk.note(stepped.signed_in.as_ref());
@@ -301,7 +302,7 @@ impl Engine {
                 let renewal = (!gate.flights.is_empty()).then(|| self.parts.limits.lease / 4);
                 let due = if room { stepped.due } else { None };
                 let asking = if claims {
-                    self.ask_for_credentials(&stepped, &mut turned)
+                    self.ask_for_credentials(&stepped, supplies, &mut turned)
                 } else {
                     None
                 };
@@ -319,12 +320,17 @@ impl Engine {
     }
 
     /// Nudges the host, if nothing but credentials is missing. Returns when to look again.
-    fn ask_for_credentials(&self, stepped: &Stepped, turned: &mut Turned) -> Option<Duration> {
+    fn ask_for_credentials(
+        &self,
+        stepped: &Stepped,
+        supplies: u64,
+        turned: &mut Turned,
+    ) -> Option<Duration> {
         let signed_in = stepped.signed_in.as_ref()?;
         if !stepped.needs_credentials {
             return None;
         }
-        let asking = self.parts.desk.ask(signed_in, turned.asked);
+        let asking = self.parts.desk.ask(signed_in, turned.asked, supplies);
         turned.needs_credentials = true;
         turned.awaits_credentials = asking.awaited;
         if let Some((listener, reason)) = asking.nudge {

@@ -126,7 +126,12 @@ fn many_refusals_at_once_are_one_question() {
         .collect();
     outbox.start().unwrap();
     for id in ids {
-        assert_eq!(wait(&outbox, id).state, SubmissionState::Succeeded);
+        assert_eq!(
+            wait(&outbox, id).state,
+            SubmissionState::Succeeded,
+            "{:?}",
+            host.asked()
+        );
     }
     assert_eq!(host.asked(), [CredentialsReason::Refused]);
     assert_converged(&server, 20);
