@@ -255,3 +255,22 @@ fn a_kept_connection_that_ends_is_an_attempt_in_doubt_and_not_a_hidden_repeat() 
     assert_eq!(arrivals(), 2);
     assert_converged(&server, 2);
 }
+
+/// 421: the connection is the wrong one for this host, so the next attempt takes another.
+#[test]
+fn misdirected_requests_go_over_a_fresh_connection() {
+    let server = server();
+    let error = Behaviour::ErrorBefore {
+        status: 421,
+        headers: Vec::new(),
+    };
+    server.script(Matcher::Any, vec![error]);
+    let stage = Stage::new(&server.url());
+    let id = stage.submit("/orders");
+    stage.drain();
+    stage.hours_later();
+    stage.drain();
+    assert_eq!(stage.snapshot(id).state, SubmissionState::Succeeded);
+    let connections: Vec<_> = server.records().iter().map(|r| r.connection).collect();
+    assert_eq!(connections, [1, 2]);
+}
