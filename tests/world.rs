@@ -16,6 +16,8 @@ mod accepting;
 mod agents;
 #[path = "world/bodies.rs"]
 mod bodies;
+#[path = "world/by_profile.rs"]
+mod by_profile;
 #[path = "world/canaries.rs"]
 mod canaries;
 #[path = "world/classify.rs"]
