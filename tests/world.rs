@@ -34,6 +34,8 @@ mod files;
 mod idle;
 #[path = "world/killed.rs"]
 mod killed;
+#[path = "world/old_files.rs"]
+mod old_files;
 #[path = "world/portals.rs"]
 mod portals;
 #[path = "world/processes.rs"]
