@@ -20,12 +20,16 @@ mod bodies;
 mod by_profile;
 #[path = "world/canaries.rs"]
 mod canaries;
+#[path = "world/certificates.rs"]
+mod certificates;
 #[path = "world/classify.rs"]
 mod classify;
 #[path = "world/conformance.rs"]
 mod conformance;
 #[path = "world/demo.rs"]
 mod demo;
+#[path = "world/encodings.rs"]
+mod encodings;
 #[path = "world/faults.rs"]
 mod faults;
 #[path = "world/files.rs"]
