@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use submit_once::{DrainBudget, HoldReason, Outbox, OutboxConfig, Submission, SubmissionState};
 
-use submit_once_reference_server::{Behaviour, Matcher};
-
-use crate::agents::{PATIENCE, server};
+use crate::agents::PATIENCE;
 use crate::common::Place;
 use crate::sockets::{block_on, limits, open, wait};
 
@@ -168,32 +166,4 @@ fn a_time_out_within_the_body_is_as_the_status_says() {
     }
     let outcome = outbox.snapshot(id).unwrap().outcome.unwrap();
     assert_eq!((outcome.status, outcome.result_missing), (Some(201), true));
-}
-
-/// A connection that leads to the wrong place (421) isn't used again; others are.
-#[test]
-fn after_a_misdirected_request_the_repeat_has_a_connection_of_its_own() {
-    let (place, server) = (Place::new(), server());
-    server.script(
-        Matcher::path("/misdirected"),
-        vec![Behaviour::respond(421, "application/json", "{}")],
-    );
-    let outbox = open(&place, &server.url());
-    outbox.start().unwrap();
-    for path in ["/orders", "/misdirected"] {
-        let id = outbox.begin(path.into()).unwrap();
-        outbox
-            .submit(Submission::post(id, path).json("{}"))
-            .unwrap();
-        assert_eq!(wait(&outbox, id).state, SubmissionState::Succeeded);
-    }
-    let records = server.records();
-    let seen: Vec<_> = records
-        .iter()
-        .map(|r| (r.connection, r.nth_on_connection))
-        .collect();
-    let first = seen[0].0;
-    assert_eq!(seen[1], (first, 2), "kept and used again");
-    assert_eq!(seen[2].1, 1, "{seen:?}");
-    assert_ne!(seen[2].0, first);
 }
