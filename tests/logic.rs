@@ -14,6 +14,10 @@ mod common;
 mod bodies;
 #[path = "logic/bodies_kept.rs"]
 mod bodies_kept;
+#[path = "logic/bodies_lost.rs"]
+mod bodies_lost;
+#[path = "logic/bodies_orphans.rs"]
+mod bodies_orphans;
 #[path = "logic/budgets.rs"]
 mod budgets;
 #[path = "logic/convergence.rs"]

@@ -22,6 +22,7 @@ use super::writer::Tx;
 use crate::entropy::Entropy;
 use crate::error::{OutboxError, StorageError};
 use crate::model::body::FrozenBody;
+use crate::model::outcome::{Receipt, ReceiptKind};
 use crate::model::request::FrozenRequest;
 use crate::policy::limits::{RELEASED_AT_ONCE, STEP_ROWS};
 
@@ -329,7 +330,7 @@ pub(super) struct Draft {
 
 impl Draft {
     /// A row names it, or may.
-    pub(super) fn keep(mut self) {
+    fn keep(mut self) {
         self.kept = true;
     }
 }
@@ -340,5 +341,20 @@ impl Drop for Draft {
         if !self.kept && !std::thread::panicking() {
             remove(&self.path);
         }
+    }
+}
+
+/// Keeps the file of a body that a row names, or may name: where it is not certain that the row is
+/// durable, only its absence later on says so.
+pub(super) fn keep_if_stored(draft: Option<Draft>, result: Result<&Receipt, &OutboxError>) {
+    let stored = match result {
+        Ok(receipt) => receipt.kind == ReceiptKind::Accepted,
+        Err(OutboxError::Storage { storage }) => {
+            matches!(storage, StorageError::Indeterminate | StorageError::Moved)
+        }
+        Err(_) => false,
+    };
+    if let (Some(draft), true) = (draft, stored) {
+        draft.keep();
     }
 }

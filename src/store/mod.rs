@@ -55,12 +55,12 @@ use crate::clock::{Clock, UptimeMs};
 use crate::error::{OpenError, OutboxError, StorageError};
 use crate::model::id::SubmissionId;
 use crate::model::outcome::{
-    ChangePage, ListFilter, PageRequest, Receipt, ReceiptKind, Resolution, Snapshot, SnapshotPage,
+    ChangePage, ListFilter, PageRequest, Receipt, Resolution, Snapshot, SnapshotPage,
 };
 use crate::model::request::FrozenRequest;
 use crate::policy::limits::{Limits, RELEASED_AT_ONCE};
 
-use bodies::{Bodies, Draft};
+use bodies::{Bodies, keep_if_stored};
 use owner::Owner;
 use writer::Writer;
 
@@ -378,21 +378,6 @@ impl Store {
 
     fn lock_reader(&self) -> MutexGuard<'_, Option<Connection>> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Keeps the file of a body that a row names, or may name: where it is not certain that the row is
-/// durable, only its absence later on says so.
-fn keep_if_stored(draft: Option<Draft>, result: Result<&Receipt, &OutboxError>) {
-    let stored = match result {
-        Ok(receipt) => receipt.kind == ReceiptKind::Accepted,
-        Err(OutboxError::Storage { storage }) => {
-            matches!(storage, StorageError::Indeterminate | StorageError::Moved)
-        }
-        Err(_) => false,
-    };
-    if let (Some(draft), true) = (draft, stored) {
-        draft.keep();
     }
 }
 

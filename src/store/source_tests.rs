@@ -53,7 +53,8 @@ fn a_copy_is_whole() {
 
 #[test]
 fn what_has_changed_since_it_was_measured_is_not_copied() {
-    let changes: [(&str, fn(&Path)); 6] = [
+    type Change = fn(&Path);
+    let changes: [(&str, Change); 6] = [
         ("changes while", |path| {
             fs::write(path, [2; 10_000]).unwrap()
         }),

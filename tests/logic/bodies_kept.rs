@@ -15,7 +15,7 @@ use crate::common::Place;
 use crate::common::sim::{World, drain, lost, simulate, status};
 use crate::common::vfs;
 
-fn open(world: &World, place: &Place) -> Arc<Outbox> {
+pub fn open(world: &World, place: &Place) -> Arc<Outbox> {
     let limits = Limits {
         inline_body_bytes: 1_000,
         max_queued: 3,
@@ -24,7 +24,7 @@ fn open(world: &World, place: &Place) -> Arc<Outbox> {
     world.open_with(world.config(place).limits(limits))
 }
 
-fn photo(place: &Place, outbox: &Outbox, slot: &str) -> Submission {
+pub fn photo(place: &Place, outbox: &Outbox, slot: &str) -> Submission {
     let id = outbox.begin(slot.to_owned()).unwrap();
     let path = place.file(slot, &slot.as_bytes().repeat(1_000));
     Submission::post(id, "/photos").file("image/jpeg", path)
@@ -146,109 +146,6 @@ fn a_crash_between_settling_and_deleting_is_mended_when_it_is_opened() {
     });
 }
 
-/// A crash before the row: a file that nobody names.
-#[test]
-fn orphans_of_those_who_are_gone_are_deleted_and_no_others() {
-    let place = Place::new();
-    simulate(4, |world| async move {
-        let outbox = open(&world, &place);
-        outbox.submit(photo(&place, &outbox, "first")).unwrap();
-        let first = place.bodies().remove(0);
-        outbox.close();
-        let folder = first.parent().unwrap();
-        let gone = first.file_name().unwrap().to_str().unwrap();
-        let token = &gone[..36];
-
-        let alive = world.open_apart(&place);
-        alive
-            .submit(photo(&place, &alive, "second").bytes("a/b", vec![1; 300_000]))
-            .unwrap();
-        let second = place
-            .bodies()
-            .into_iter()
-            .find(|path| *path != first)
-            .unwrap();
-        let living = &second.file_name().unwrap().to_str().unwrap()[..36].to_owned();
-        assert_ne!(token, living);
-
-        let random = "0123456789abcdef0123456789abcdef";
-        let orphans = [
-            format!("{token}.{random}"),
-            format!("{token}.{random}.part"),
-        ];
-        let kept = [
-            // A submit that is under way.
-            format!("{living}.{random}"),
-            format!("{living}.{random}.part"),
-            // Not ours.
-            "notes.txt".to_owned(),
-            format!("{token}.{random}.bak"),
-            format!("{token}.0123"),
-        ];
-        for name in orphans.iter().chain(&kept) {
-            fs::write(folder.join(name), "x").unwrap();
-        }
-        let outbox = open(&world, &place);
-        assert!(first.exists() && second.exists());
-        for name in &orphans {
-            assert!(!folder.join(name).exists(), "{name}");
-        }
-        for name in &kept {
-            assert!(folder.join(name).exists(), "{name}");
-        }
-        // Once it is gone as well, so are its leftovers.
-        alive.close();
-        while outbox.retain().unwrap() {}
-        for name in &kept[..2] {
-            assert!(!folder.join(name).exists(), "{name}");
-        }
-        assert!(first.exists() && second.exists());
-        assert!(folder.join("notes.txt").exists());
-    });
-}
-
-/// Bounded, and it gets round to all of them.
-#[test]
-fn many_orphans_go_some_at_a_time() {
-    let place = Place::new();
-    simulate(5, |world| async move {
-        let outbox = open(&world, &place);
-        outbox.submit(photo(&place, &outbox, "first")).unwrap();
-        outbox.close();
-        let first = place.bodies().remove(0);
-        let token = first.file_name().unwrap().to_str().unwrap()[..36].to_owned();
-        for n in 0..1_000 {
-            let name = format!("{token}.{n:032x}");
-            fs::write(first.with_file_name(name), "x").unwrap();
-        }
-        let outbox = open(&world, &place);
-        let left = place.bodies().len();
-        assert!((600..1_000).contains(&left), "{left}");
-        for _ in 0..100 {
-            outbox.retain().unwrap();
-        }
-        assert_eq!(place.bodies(), [first]);
-    });
-}
-
-/// P11: after a loss, files without rows may be all that is left of somebody's work.
-#[test]
-fn after_lost_changes_no_orphan_is_deleted() {
-    let place = Place::new();
-    simulate(6, |world| async move {
-        let outbox = open(&world, &place);
-        outbox.submit(photo(&place, &outbox, "photo")).unwrap();
-        outbox.close();
-        for suffix in ["", "-wal", "-shm"] {
-            fs::remove_file(place.folder().join(format!("outbox.sqlite3{suffix}"))).ok();
-        }
-        let outbox = open(&world, &place);
-        assert!(outbox.open_report().lost_changes > 0);
-        outbox.retain().unwrap();
-        assert_eq!(place.bodies().len(), 1);
-    });
-}
-
 /// What is refused, joined or replayed leaves no copy behind.
 #[test]
 fn a_submit_that_stores_nothing_keeps_no_file() {
@@ -272,7 +169,11 @@ fn a_submit_that_stores_nothing_keeps_no_file() {
         assert_eq!(kinds, [Accepted, Joined, Accepted]);
         assert_eq!(place.bodies().len(), 2);
         outbox.submit_all(photos[..3].to_vec()).unwrap();
+        let folder = place.bodies()[0].parent().unwrap().to_owned();
+        let changed = || fs::metadata(&folder).unwrap().modified().unwrap();
+        let before = changed();
         assert_eq!(outbox.submit(photos[3].clone()).unwrap_err(), full);
+        assert_eq!(changed(), before, "nothing is copied for a full queue");
         assert_eq!(place.bodies().len(), 3);
         assert_eq!(rows(&place), 3);
         // A full queue still joins.
