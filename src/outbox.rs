@@ -61,8 +61,9 @@ impl Outbox {
     }
 
     /// The ID of an intent, for example "new-order-form". The same slot gives the same ID, after
-    /// the process died too, until its submission is settled or the slot is discarded. Durable
-    /// when it returns.
+    /// the process died too, until its submission is settled or the slot is discarded. Slots are
+    /// those of the account that is signed in, so that two accounts never share one. Durable when it
+    /// returns.
     pub fn begin(&self, slot: String) -> Result<SubmissionId, OutboxError> {
         check_slot(&slot)?;
         let store = self.store()?;
@@ -324,6 +325,7 @@ impl Outbox {
             }
             WaitingFor::Due { .. }
             | WaitingFor::Network { .. }
+            | WaitingFor::Certificate { .. }
             | WaitingFor::Unmetered
             | WaitingFor::Gate { .. }
             | WaitingFor::Credentials => {}

@@ -40,6 +40,8 @@ mod gates;
 mod guards;
 #[path = "logic/intents.rs"]
 mod intents;
+#[path = "logic/isolation.rs"]
+mod isolation;
 #[path = "logic/key_places.rs"]
 mod key_places;
 #[path = "logic/lapses.rs"]

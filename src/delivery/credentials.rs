@@ -58,8 +58,6 @@ struct Inner {
     supplied: Option<Supplied>,
     asked: Option<Asked>,
     listener: Option<Arc<dyn CredentialsListener>>,
-    /// Those that the server has refused.
-    refused: Option<i64>,
     /// Calls that supply some just now, and those that have ended.
     supplying: u32,
     supplies: u64,
@@ -81,6 +79,8 @@ struct Supplied {
     headers: Vec<Header>,
     from: UptimeMs,
     until: Option<UptimeMs>,
+    /// The server has refused them.
+    refused: bool,
 }
 
 struct Asked {
@@ -164,10 +164,12 @@ impl Desk {
             usable: Usable {
                 account: signed_in.name.clone(),
                 number: i64::from_le_bytes(number),
+                after: signed_in.refusals,
             },
             headers,
             from: now.uptime.plus(wait),
             until,
+            refused: false,
         });
     }
 
@@ -182,16 +184,25 @@ impl Desk {
         let now = self.clock.now().uptime;
         let inner = lock(&self.inner);
         let supplied = inner.supplied.as_ref()?;
-        if inner.refused == Some(supplied.usable.number) {
+        if supplied.refused {
             return None;
         }
         let in_time = supplied.from <= now && supplied.until.is_none_or(|until| now < until);
         in_time.then(|| supplied.usable.clone())
     }
 
-    /// Takes note of what the database knows of the account.
+    /// Takes note of what the database knows of the account. It remembers one refusal, and another
+    /// process's may follow this one's: what was refused stays so, until it succeeds.
     pub(super) fn note(&self, signed_in: Option<&SignedIn>) {
-        lock(&self.inner).refused = signed_in.and_then(|signed_in| signed_in.refused);
+        let mut inner = lock(&self.inner);
+        if let (Some(supplied), Some(signed_in)) = (&mut inner.supplied, signed_in) {
+            let number = Some(supplied.usable.number);
+            if signed_in.refused == number {
+                supplied.refused = true;
+            } else if signed_in.works == number {
+                supplied.refused = false;
+            }
+        }
     }
 
     /// The headers themselves, if they are still the ones that were claimed with.
@@ -220,10 +231,10 @@ impl Desk {
         let number = own.map(|supplied| supplied.usable.number);
         let reason = match own {
             _ if signed_in.closed => CredentialsReason::RefusedAgain,
+            // The last ones were refused, before this process began perhaps: fresh ones are needed.
+            None if signed_in.refusals > 0 => CredentialsReason::Refused,
             None => CredentialsReason::Missing,
-            Some(supplied) if signed_in.refused == Some(supplied.usable.number) => {
-                CredentialsReason::Refused
-            }
+            Some(supplied) if supplied.refused => CredentialsReason::Refused,
             Some(supplied) if supplied.from > now => {
                 return Asking {
                     again: Some(supplied.from.since(now)),

@@ -27,6 +27,7 @@ fn ann() -> SignedIn {
         refusals: 0,
         refused: None,
         closed: false,
+        works: None,
     }
 }
 

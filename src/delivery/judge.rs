@@ -13,10 +13,12 @@ use crate::model::request::FrozenRequest;
 use crate::model::state::Proof;
 use crate::model::submission::{Effect, Header};
 use crate::policy::backoff::{exponential, with_jitter};
-use crate::policy::classify::{self, Answer, Circumstances, Fault, History, Judgement, Wait};
+use crate::policy::classify::{
+    self, Answer, Circumstances, Counts, Fault, History, Judgement, Wait,
+};
 use crate::policy::limits::Limits;
 use crate::policy::profile::{KeyPlace, ServerProfile};
-use crate::store::{Claim, Finished, KeptAnswer, Store};
+use crate::store::{Claim, Finished, KeptAnswer, Store, Want};
 
 /// What judging needs to know of an attempt. Outlives the exchange, for late answers.
 #[derive(Debug, Clone)]
@@ -163,7 +165,10 @@ pub(super) fn judge(
         Reported::Failed(fault) => {
             let judgement = classify::fault(fault, &circumstances);
             let problem = Some(words(fault).to_owned());
-            finished(about, judgement, problem, limits, entropy)
+            Finished {
+                want: want(fault),
+                ..finished(about, judgement, problem, limits, entropy)
+            }
         }
         Reported::Answered(answer) => {
             let seen = Answer {
@@ -176,7 +181,14 @@ pub(super) fn judge(
             let problem = (judgement.proves != Proof::Applied)
                 .then(|| format!("the server answered {}", answer.status));
             let server_time = seen.server_time(&about.profile);
+            // A portal answers instead of the server: another network may have none.
+            let want = if judgement.counts == Counts::Transport {
+                Want::Network
+            } else {
+                Want::Nothing
+            };
             Finished {
+                want,
                 server_time,
                 answer: Some(keep(answer)),
                 ..finished(about, judgement, problem, limits, entropy)
@@ -210,6 +222,7 @@ fn finished(
         floor,
         spread: u32::try_from(up_to(entropy, 500)).unwrap_or_default(),
         judgement,
+        want: Want::Nothing,
         problem,
         answer: None,
         server_time: None,
@@ -235,6 +248,22 @@ pub(super) fn find<'a>(answer: &'a WireAnswer, name: &str) -> Option<&'a str> {
         .iter()
         .find(|header| header.name == name)
         .map(|header| header.value.as_str())
+}
+
+/// What it lacked that a network may bring.
+fn want(fault: Fault) -> Want {
+    match fault {
+        Fault::Offline | Fault::Unreachable | Fault::TimedOut | Fault::Lost => Want::Network,
+        Fault::Tls => Want::Certificate,
+        Fault::TlsClock => Want::Clock,
+        Fault::NotSent
+        | Fault::NotProcessed
+        | Fault::BodyMissing
+        | Fault::BodyChanged
+        | Fault::BodyUnreadable
+        | Fault::BadAnswer
+        | Fault::Stopped => Want::Nothing,
+    }
 }
 
 /// A fault in words for a log or a support screen.

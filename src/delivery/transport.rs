@@ -156,6 +156,7 @@ pub(crate) struct Shared {
     phase: AtomicU8,
     stopped: AtomicBool,
     reported: AtomicBool,
+    moved: Notify,
     done: Notify,
     stop: Notify,
 }
@@ -173,6 +174,7 @@ impl Shared {
             phase: AtomicU8::new(WAITING),
             stopped: AtomicBool::new(false),
             reported: AtomicBool::new(false),
+            moved: Notify::new(),
             done: Notify::new(),
             stop: Notify::new(),
         })
@@ -219,18 +221,15 @@ impl Shared {
     /// Gives up when nothing has come, and nothing of the body has gone, for as long as a `sleep`.
     pub(crate) async fn time_out(self: Arc<Self>, sleep: impl Fn() -> BoxFuture<()>) {
         loop {
-            let sent = self.sent.load(Ordering::Acquire);
             tokio::select! {
                 () = sleep() => {
-                    if self.reported.load(Ordering::Acquire) {
-                        return;
-                    }
-                    if self.sent.load(Ordering::Acquire) == sent {
+                    if !self.reported.load(Ordering::Acquire) {
                         let fault = self.stop(Fault::TimedOut);
                         (self.ears.reported)(Reported::Failed(fault));
-                        return;
                     }
+                    return;
                 }
+                () = self.moved.notified() => {}
                 () = self.done.notified() => return,
             }
         }
@@ -285,7 +284,9 @@ impl Exchange {
     /// Says how many bytes of the body have been handed over so far. As long as they grow, the
     /// request isn't given up.
     pub fn progress(&self, sent: u64) {
-        self.shared.sent.fetch_max(sent, Ordering::AcqRel);
+        if self.shared.sent.fetch_max(sent, Ordering::AcqRel) < sent {
+            self.shared.moved.notify_one();
+        }
         (self.shared.ears.progressed)(sent);
     }
 

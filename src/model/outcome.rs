@@ -93,6 +93,15 @@ pub enum WaitingFor {
         /// The time.
         at: SystemTime,
     },
+    /// For a certificate of the server that can be trusted. It is looked at again at this time, and
+    /// sooner after `network_available`: a portal may have shown its own.
+    Certificate {
+        /// The time.
+        at: SystemTime,
+        /// The certificate isn't valid at the time that this device's clock shows: ask the user to
+        /// look at it.
+        clock_suspected: bool,
+    },
     /// For a network that costs nothing by the byte.
     Unmetered,
     /// For the host, which has asked everybody to wait.

@@ -39,9 +39,9 @@ pub fn fault(fault: Fault, of: &Circumstances<'_>) -> Judgement {
             },
             ..again(Proof::NotApplied, Wait::Backoff, Counts::Nothing)
         },
-        Fault::TimedOut | Fault::Lost | Fault::Stopped => {
-            again(Proof::Unknown, Wait::Backoff, Counts::Transport)
-        }
+        Fault::TimedOut | Fault::Lost => again(Proof::Unknown, Wait::Backoff, Counts::Transport),
+        // The app went away, which says nothing of the network.
+        Fault::Stopped => again(Proof::Unknown, Wait::Backoff, Counts::Nothing),
         // It will say the same again: it must not be asked for ever.
         Fault::BadAnswer => again(Proof::Unknown, Wait::Backoff, Counts::Answered),
     };
@@ -149,7 +149,7 @@ fn verdict(rule: &AnswerRule, answer: &Answer<'_>, of: &Circumstances<'_>) -> Ju
         RuleVerdict::Busy => busy(of, asked),
         RuleVerdict::Retry => retry(Proof::NotApplied, asked),
         RuleVerdict::RetryInDoubt => retry(Proof::Unknown, asked),
-        RuleVerdict::Wait => closing_host(retry(Proof::NotApplied, asked)),
+        RuleVerdict::Wait => closing_host(answer, of, retry(Proof::NotApplied, asked)),
         RuleVerdict::Held => held(HoldReason::OutcomeUnknown),
         RuleVerdict::Conflict => Judgement {
             proves: Proof::NotApplied,
@@ -246,7 +246,7 @@ fn not_from_api(seen: &Seen<'_>, of: &Circumstances<'_>) -> Option<Judgement> {
         ..retry(Proof::Unknown, asked_wait(answer, of))
     };
     Some(match answer.status {
-        429 | 503 => closing_host(judgement),
+        429 | 503 => closing_host(answer, of, judgement),
         _ => judgement,
     })
 }
@@ -299,9 +299,22 @@ pub(super) fn held(reason: HoldReason) -> Judgement {
     }
 }
 
-pub(super) fn closing_host(judgement: Judgement) -> Judgement {
+/// The host asks everybody to wait. Not again where it says so of one key while others get through:
+/// that key is frozen to what it was told once.
+pub(super) fn closing_host(
+    answer: &Answer<'_>,
+    of: &Circumstances<'_>,
+    judgement: Judgement,
+) -> Judgement {
+    let own_affair = of.history.same_status == Some(answer.status)
+        && of.history.host_went_on
+        && of.profile.errors_are_replayed != ReplayedErrors::Nothing;
     Judgement {
-        closes: Closes::Host,
+        closes: if own_affair {
+            Closes::Nothing
+        } else {
+            Closes::Host
+        },
         ..judgement
     }
 }

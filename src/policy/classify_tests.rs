@@ -349,7 +349,8 @@ fn every_fault_proves_only_what_the_stack_can_tell() {
             Fault::Tls | Fault::TlsClock => (N, Wait::Long, Counts::Transport),
             Fault::NotProcessed => (N, Wait::Backoff, Counts::Answered),
             Fault::BadAnswer => (Q, Wait::Backoff, Counts::Answered),
-            Fault::TimedOut | Fault::Lost | Fault::Stopped => (Q, Wait::Backoff, Counts::Transport),
+            Fault::TimedOut | Fault::Lost => (Q, Wait::Backoff, Counts::Transport),
+            Fault::Stopped => (Q, Wait::Backoff, Counts::Nothing),
         };
         for effect in [Effect::Overwrite, Effect::Keyed, Effect::Unkeyed] {
             let then = match fault {

@@ -48,11 +48,11 @@ pub(super) fn judge(seen: &Seen<'_>, of: &Circumstances<'_>) -> Judgement {
         421 | 425 => retry(NotApplied, asked),
         422 if answer.tells_of_reused_key() => reused(of),
         423 => locked(of, asked),
-        429 => closing_host(retry(NotApplied, asked)),
+        429 => closing_host(answer, of, retry(NotApplied, asked)),
         400..=499 => refused(reason_of(answer, of)),
         500 | 502 | 504 => retry(Unknown, asked),
         501 | 505 | 506 | 508 | 510 => refused(RejectReason::Configuration),
-        503 => closing_host(retry(Unknown, asked)),
+        503 => closing_host(answer, of, retry(Unknown, asked)),
         507 => retry(Unknown, longer(asked)),
         511 => Judgement {
             counts: Counts::Transport,

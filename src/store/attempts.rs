@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, named_params};
 
+use super::gates::Usable;
 use super::rows::spell_mark;
 use super::submissions::Row;
 use super::writer::Tx;
@@ -63,14 +64,14 @@ pub(super) fn open(
     row: &Row,
     owner: i64,
     reading: &Reading,
-    credentials: Option<i64>,
+    credentials: Option<&Usable>,
 ) -> rusqlite::Result<i64> {
     tx.connection
         .prepare_cached(
             "INSERT INTO attempt (submission, number, mark, owner, epoch, consented, boot,
-                began_uptime, began_device, began_wall, credentials)
+                began_uptime, began_device, began_wall, credentials, credentials_after)
              VALUES (:submission, :number, 'open', :owner, :epoch, :consented, :boot, :uptime,
-                :device, :wall, :credentials)",
+                :device, :wall, :credentials, :after)",
         )?
         .insert(named_params! {
             ":submission": row.seq,
@@ -82,7 +83,8 @@ pub(super) fn open(
             ":uptime": reading.uptime.0,
             ":device": reading.device.0,
             ":wall": reading.wall.0,
-            ":credentials": credentials,
+            ":credentials": credentials.map(|usable| usable.number),
+            ":after": credentials.map(|usable| usable.after),
         })
 }
 

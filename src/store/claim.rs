@@ -161,7 +161,7 @@ fn claim_one(
     let misdirected = attempts::last_status(tx, &row)? == Some(421);
     attempts::note_retry(tx, &row)?;
     attempts::prune(tx, &row)?;
-    let attempt = attempts::open(tx, &row, owner.id, reading, number)?;
+    let attempt = attempts::open(tx, &row, owner.id, reading, credentials.as_ref())?;
     row.attempts += 1;
     row.consent = false;
     row.owner = Some(owner.id);

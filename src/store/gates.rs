@@ -27,6 +27,8 @@ pub(crate) struct Usable {
     pub(crate) account: String,
     /// A random number that stands for them.
     pub(crate) number: i64,
+    /// Refusals in a row when they were supplied.
+    pub(crate) after: u32,
 }
 
 /// The account that is signed in, as every process that has the database open sees it.
@@ -37,6 +39,8 @@ pub(crate) struct SignedIn {
     pub(crate) refusals: u32,
     /// The last of them.
     pub(crate) refused: Option<i64>,
+    /// The last that succeeded, and were not refused since.
+    pub(crate) works: Option<i64>,
     /// Nothing is sent before the host supplies some again.
     pub(crate) closed: bool,
 }
@@ -262,7 +266,8 @@ fn credentials_of(tx: &Tx<'_>, attempt: i64) -> rusqlite::Result<Option<i64>> {
 }
 
 /// An attempt's credentials were refused. Once for all attempts that were sent with them; the second
-/// in a row closes the account's gate. `again`: this submission was refused before; if others succeed
+/// in a row closes the account's gate. What was supplied before the last refusal, by another process
+/// say, was not a fresh answer to it, and doesn't count again. `again`: this submission was refused before; if others succeed
 /// with the same credentials, that is its own affair.
 pub(super) fn close_account(
     tx: &Tx<'_>,
@@ -270,16 +275,28 @@ pub(super) fn close_account(
     attempt: i64,
     again: bool,
 ) -> rusqlite::Result<()> {
-    let Some(number) = credentials_of(tx, attempt)? else {
+    let (number, after): (Option<i64>, Option<i64>) = tx
+        .connection
+        .prepare_cached("SELECT credentials, credentials_after FROM attempt WHERE id = ?1")?
+        .query_row([attempt], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let Some(number) = number else {
         return Ok(());
     };
     tx.connection
         .prepare_cached(
-            "UPDATE account SET refusals = refusals + 1, refused = ?2, closed = refusals >= 1
-             WHERE name = (SELECT account FROM submission WHERE seq = ?1)
-                AND refused IS NOT ?2 AND NOT (?3 AND works IS ?2)",
+            "UPDATE account SET refused = :number,
+                closed = closed OR (refusals >= 1 AND refusals <= :after),
+                refusals = refusals + (refusals <= :after),
+                works = CASE WHEN works IS NOT :number THEN works END
+             WHERE name = (SELECT account FROM submission WHERE seq = :submission)
+                AND refused IS NOT :number AND NOT (:again AND works IS :number)",
         )?
-        .execute((submission, number, again))?;
+        .execute(named_params! {
+            ":submission": submission,
+            ":number": number,
+            ":after": after,
+            ":again": again,
+        })?;
     Ok(())
 }
 
@@ -296,13 +313,16 @@ pub(super) fn credentials_work(tx: &Tx<'_>, usable: &Usable) -> rusqlite::Result
 /// Who is signed in.
 pub(super) fn signed_in(connection: &rusqlite::Connection) -> rusqlite::Result<Option<SignedIn>> {
     connection
-        .prepare_cached("SELECT name, refusals, refused, closed FROM account WHERE signed_in = 1")?
+        .prepare_cached(
+            "SELECT name, refusals, refused, works, closed FROM account WHERE signed_in = 1",
+        )?
         .query_row([], |row| {
             Ok(SignedIn {
                 name: row.get(0)?,
                 refusals: row.get(1)?,
                 refused: row.get(2)?,
-                closed: row.get(3)?,
+                works: row.get(3)?,
+                closed: row.get(4)?,
             })
         })
         .optional()

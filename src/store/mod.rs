@@ -40,6 +40,7 @@ pub(crate) use connection::{StoreConfig, make_folder};
 pub(crate) use file::identity as file_identity;
 pub(crate) use gates::{SignedIn, Terms, Usable};
 pub(crate) use resolve::cancel_outcome;
+pub(crate) use rows::Want;
 pub(crate) use settle::{Finished, KeptAnswer};
 pub(crate) use source::{NotOpened, Source, hash, open_regular, read as read_source};
 pub(crate) use step::{Step, Stepped, earliest};

@@ -21,7 +21,7 @@ pub(super) fn hasten(tx: &Tx<'_>, after: Duration) -> rusqlite::Result<bool> {
                 due_wall = due_wall - (due_uptime - max(coalesce(floor_uptime, :target), :target)),
                 due_uptime = max(coalesce(floor_uptime, :target), :target)
              WHERE seq IN (SELECT seq FROM submission
-                WHERE network_wait = 1 AND boot = :boot
+                WHERE network_wait > 0 AND boot = :boot
                     AND due_uptime > max(coalesce(floor_uptime, :target), :target)
                 LIMIT :most)",
         )?

@@ -6,6 +6,7 @@ use rusqlite::named_params;
 
 use super::attempts;
 use super::profiles;
+use super::rows::Want;
 use super::step::rebase_one;
 use super::submissions::{self, Due, Row, ask, by_id, change, floor_left};
 use super::takeover::quiet_time;
@@ -126,7 +127,7 @@ fn retry(
     row.same_status = None;
     row.same = 0;
     row.same_for = Duration::ZERO;
-    row.network_wait = false;
+    row.want = Want::Nothing;
     if accept_second_effect && earliest.is_some() {
         // Kept also where it isn't needed yet: the lifetime may end before the next claim.
         row.consent = true;

@@ -113,6 +113,35 @@ pub(super) fn read_effect(text: &str) -> Effect {
     .unwrap_or(Effect::Unkeyed)
 }
 
+/// What a wait is for want of; its end is no event of the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Want {
+    Nothing,
+    Network,
+    /// A certificate that can be trusted.
+    Certificate,
+    /// One that is valid at the time that this device's clock shows.
+    Clock,
+}
+
+pub(super) fn spell_want(want: Want) -> i64 {
+    match want {
+        Want::Nothing => 0,
+        Want::Network => 1,
+        Want::Certificate => 2,
+        Want::Clock => 3,
+    }
+}
+
+pub(super) fn read_want(number: i64) -> Want {
+    match number {
+        1 => Want::Network,
+        2 => Want::Certificate,
+        3 => Want::Clock,
+        _ => Want::Nothing,
+    }
+}
+
 pub(super) fn spell_mark(mark: AttemptMark) -> &'static str {
     spell(&MARKS, &mark)
 }

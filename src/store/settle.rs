@@ -9,7 +9,7 @@ use rusqlite::named_params;
 
 use super::attempts::{self, End};
 use super::gates::{self, HostGate};
-use super::rows::spell_headers;
+use super::rows::{Want, spell_headers};
 use super::submissions::{self, Due, Row, ask, change, note_problem, set_floor};
 use super::view::answer_checksum;
 use super::writer::Tx;
@@ -35,6 +35,8 @@ pub(crate) struct Finished {
     pub(crate) floor: Duration,
     /// A random share of a host's wait to add to it, in thousandths.
     pub(crate) spread: u32,
+    /// What the wait is for want of.
+    pub(crate) want: Want,
     /// How it ended, in words without secrets.
     pub(crate) problem: Option<String>,
     /// The answer, where there was one.
@@ -176,7 +178,7 @@ fn gate(tx: &Tx<'_>, row: &Row, finished: &Finished, limits: &Limits) -> rusqlit
 
 /// The errors that a server is known to freeze under a key.
 fn may_be_frozen(status: u16) -> bool {
-    matches!(status, 401 | 500 | 501)
+    matches!(status, 401 | 429 | 500 | 501 | 503)
 }
 
 /// Counts the same error in a row. What never was an answer says nothing of it.
@@ -201,7 +203,7 @@ fn count_same(tx: &Tx<'_>, row: &mut Row, finished: &Finished) -> rusqlite::Resu
 /// The budgets, which count answers, and the backoff, which counts failures in a row.
 fn count(tx: &Tx<'_>, row: &mut Row, finished: &Finished) -> rusqlite::Result<()> {
     count_same(tx, row, finished)?;
-    row.network_wait = finished.judgement.counts == Counts::Transport;
+    row.want = finished.want;
     if finished.judgement.counts != Counts::Nothing {
         row.failures = row.failures.saturating_add(1);
     }

@@ -2,14 +2,20 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
+use super::gates;
 use super::rows::read_id;
 use super::submissions;
 use super::writer::Tx;
 use crate::error::OutboxError;
 use crate::model::id::SubmissionId;
 
-/// Slots of what belongs to nobody.
-const NOBODY: &str = "";
+/// Whose slots count: those of the account that is signed in, else nobody's.
+fn owner(connection: &Connection) -> rusqlite::Result<String> {
+    let signed_in = gates::signed_in(connection)?;
+    Ok(signed_in
+        .map(|signed_in| signed_in.name)
+        .unwrap_or_default())
+}
 
 /// The slot's ID, unless its submission is settled.
 pub(super) fn current(
@@ -18,7 +24,7 @@ pub(super) fn current(
 ) -> Result<Option<SubmissionId>, OutboxError> {
     let id = connection
         .prepare_cached("SELECT submission_id FROM slot WHERE account = ?1 AND name = ?2")?
-        .query_row((NOBODY, slot), |row| row.get(0))
+        .query_row((owner(connection)?, slot), |row| row.get(0))
         .optional()?
         .map(read_id);
     let Some(id) = id else {
@@ -53,7 +59,7 @@ pub(super) fn begin(
             "INSERT INTO slot (account, name, submission_id) VALUES (?1, ?2, ?3)
              ON CONFLICT (account, name) DO UPDATE SET submission_id = excluded.submission_id",
         )?
-        .execute((NOBODY, slot, fresh.as_bytes()))?;
+        .execute((owner(tx.connection)?, slot, fresh.as_bytes()))?;
     Ok(fresh)
 }
 
@@ -61,6 +67,6 @@ pub(super) fn begin(
 pub(super) fn discard(tx: &Tx<'_>, slot: &str) -> Result<(), OutboxError> {
     tx.connection
         .prepare_cached("DELETE FROM slot WHERE account = ?1 AND name = ?2")?
-        .execute((NOBODY, slot))?;
+        .execute((owner(tx.connection)?, slot))?;
     Ok(())
 }

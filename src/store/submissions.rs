@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, named_params};
 
-use super::rows::{read_effect, read_id, read_state, spell_state};
+use super::rows::{Want, read_effect, read_id, read_state, read_want, spell_state, spell_want};
 use super::writer::Tx;
 use super::{attempts, bodies};
 use crate::clock::{UptimeMs, WallMs, from_millis, whole_millis};
@@ -40,8 +40,8 @@ pub(super) struct Row {
     pub(super) owner: Option<i64>,
     pub(super) fence: Option<i64>,
     pub(super) has_account: bool,
-    /// It waits for want of a network.
-    pub(super) network_wait: bool,
+    /// What it waits for want of.
+    pub(super) want: Want,
     /// The same error in a row: its status, how often, the waits after it, and the host's successes
     /// when it came first.
     pub(super) same_status: Option<u16>,
@@ -82,7 +82,7 @@ fn read_row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
         owner: row.get("owner")?,
         fence: row.get("fence")?,
         has_account: row.get("has_account")?,
-        network_wait: row.get("network_wait")?,
+        want: read_want(row.get("network_wait")?),
         same_status: row.get("same_status")?,
         same: row.get("same")?,
         same_for: from_millis(row.get("same_for")?),
@@ -233,7 +233,7 @@ pub(super) fn change(
             ":epoch": row.epoch,
             ":owner": row.owner,
             ":fence": row.fence,
-            ":network_wait": row.network_wait && pending,
+            ":network_wait": spell_want(if pending { row.want } else { Want::Nothing }),
             ":same_status": row.same_status,
             ":same": row.same,
             ":same_for": whole_millis(row.same_for),

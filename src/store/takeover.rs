@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::attempts::{self, End};
 use super::owner::{self, Life, LockFile, Other, Owner};
 use super::profiles;
+use super::rows::Want;
 use super::submissions::{self, Due, Row, ask, change, or_quarantine, set_floor};
 use super::writer::Tx;
 use crate::error::OutboxError;
@@ -101,7 +102,7 @@ fn lose(tx: &Tx<'_>, seq: i64, ended: bool, limits: &Limits) -> Result<(), Outbo
     let quiet = quiet_time(tx, &row, limits)?;
     row.owner = None;
     row.fence = None;
-    row.network_wait = false;
+    row.want = Want::Nothing;
     set_floor(tx, &mut row, quiet)?;
     let due = Due::In {
         delay: quiet,

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow};
 
-use super::rows::{read_effect, read_headers, read_id, read_state, unreadable};
+use super::rows::{Want, read_effect, read_headers, read_id, read_state, read_want, unreadable};
 use crate::clock::WallMs;
 use crate::model::fingerprint::PartHash;
 use crate::model::id::SubmissionId;
@@ -86,12 +86,25 @@ fn waiting_for(row: &SqlRow<'_>, due: WallMs) -> rusqlite::Result<WaitingFor> {
         });
     }
     let at = due.to_system_time();
-    Ok(if ready == 2 {
-        WaitingFor::Unmetered
-    } else if ready == 0 && row.get("network_wait")? {
-        WaitingFor::Network { at }
+    if ready == 2 {
+        return Ok(WaitingFor::Unmetered);
+    }
+    let want = if ready == 0 {
+        read_want(row.get("network_wait")?)
     } else {
-        WaitingFor::Due { at }
+        Want::Nothing
+    };
+    Ok(match want {
+        Want::Nothing => WaitingFor::Due { at },
+        Want::Network => WaitingFor::Network { at },
+        Want::Certificate => WaitingFor::Certificate {
+            at,
+            clock_suspected: false,
+        },
+        Want::Clock => WaitingFor::Certificate {
+            at,
+            clock_suspected: true,
+        },
     })
 }
 

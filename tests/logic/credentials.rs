@@ -10,9 +10,7 @@ use submit_once::{
 };
 
 use crate::common::Place;
-use crate::common::sim::{
-    Play, World, created, drain, header, lost, order, simulate, status, unreachable,
-};
+use crate::common::sim::{World, created, drain, header, lost, order, simulate, status};
 
 use CredentialsReason::{Expiring, Missing, Refused, RefusedAgain};
 
@@ -490,128 +488,5 @@ fn without_an_account_a_refusal_is_final() {
                 reason: RejectReason::Unauthorized
             }
         );
-    });
-}
-
-/// P10 with races: accounts come and go while requests, refusals and new tokens are under way. Each
-/// token names its account, and so does each order.
-#[test]
-fn no_request_ever_carries_the_credentials_of_another_account() {
-    for seed in 0..40 {
-        let place = Place::new();
-        simulate(seed, |world| async move {
-            let outbox = world.open(&place);
-            world.network.always(|request| {
-                match token(request)
-                    .as_deref()
-                    .and_then(|token| token.rsplit('-').next())
-                {
-                    Some("0") => status(401),
-                    Some("1") => lost(),
-                    Some("2") => unreachable(),
-                    _ => Play::Answer(SECOND * 3, crate::common::sim::answer(201, "{}")),
-                }
-            });
-            outbox.start().unwrap();
-            let accounts = ["ann", "bob", "cem"];
-            for step in 0..60 {
-                let random = world.entropy.next();
-                let account = accounts[(random % 3) as usize];
-                match (random >> 8) % 5 {
-                    0 => outbox.sign_in(account.into()).unwrap(),
-                    1 if step % 9 == 0 => outbox.sign_out().unwrap(),
-                    1 | 2 => {
-                        let token = format!("{account}-{step}-{}", (random >> 16) % 5);
-                        let supplied =
-                            outbox.supply_credentials(account.into(), bearer(&token), None);
-                        let signed_in = outbox.signed_in().unwrap();
-                        assert_eq!(supplied.is_ok(), signed_in.as_deref() == Some(account));
-                    }
-                    _ => {
-                        let name = format!("{account}/{step}");
-                        outbox.submit(of(account, order(&outbox, &name))).unwrap();
-                    }
-                }
-                world
-                    .pass(Duration::from_millis((random >> 32) % 3_000))
-                    .await;
-            }
-            for seen in world.network.seen() {
-                let body =
-                    String::from_utf8(seen.request.body.as_bytes().unwrap().to_vec()).unwrap();
-                let owner = body
-                    .split('"')
-                    .nth(3)
-                    .unwrap()
-                    .split('/')
-                    .next()
-                    .unwrap()
-                    .to_owned();
-                let token = token(&seen.request).unwrap();
-                assert_eq!(token.split('-').next().unwrap(), owner, "seed {seed}");
-            }
-        });
-    }
-}
-
-#[test]
-fn credentials_of_an_account_that_is_not_signed_in_are_refused() {
-    let place = Place::new();
-    simulate(13, |world| async move {
-        let outbox = world.open(&place);
-        let refused = outbox.supply_credentials("ann".into(), bearer("x"), None);
-        assert_eq!(
-            refused,
-            Err(OutboxError::NotSignedIn {
-                account: "ann".into()
-            })
-        );
-        outbox.sign_in("ann".into()).unwrap();
-        for (name, value) in [
-            ("", "x"),
-            ("a b", "x"),
-            ("authorization", "x\r\ny: z"),
-            ("host", "x"),
-            ("content-length", "1"),
-            ("Idempotency-Key", "x"),
-        ] {
-            let headers = vec![header(name, value)];
-            assert!(
-                outbox
-                    .supply_credentials("ann".into(), headers, None)
-                    .is_err(),
-                "{name}"
-            );
-        }
-        for account in ["", &"a".repeat(1_025)] {
-            assert!(outbox.sign_in(account.into()).is_err());
-            let submission = of(account, order(&outbox, "form"));
-            assert!(outbox.submit(submission).is_err());
-        }
-    });
-}
-
-/// F77: what credentials ever used is never stored with a submission, after a restart neither.
-#[test]
-fn a_header_that_credentials_ever_had_is_refused_among_stored_ones() {
-    let place = Place::new();
-    simulate(14, |world| async move {
-        let outbox = world.open(&place);
-        let early = order(&outbox, "early").header("X-Api-Key", "early");
-        outbox.submit(early.clone()).unwrap();
-        outbox.sign_in("ann".into()).unwrap();
-        let key = || vec![header("X-Api-Key", "secret")];
-        outbox
-            .supply_credentials("ann".into(), key(), None)
-            .unwrap();
-        outbox.close();
-        let outbox = world.open(&place);
-        let refused = outbox.submit(order(&outbox, "late").header("x-api-key", "secret"));
-        assert!(
-            matches!(refused, Err(OutboxError::HeaderRefused { .. })),
-            "{refused:?}"
-        );
-        // A repeat of what was accepted before still joins.
-        outbox.submit(early).unwrap();
     });
 }

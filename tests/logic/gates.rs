@@ -291,3 +291,73 @@ fn where_errors_are_not_kept_a_repeated_one_is_retried_within_the_budget() {
         assert_eq!(snapshot.state, SubmissionState::Pending);
     });
 }
+
+/// A key that is frozen to 429 (half of the libraries that were tried keep it) stops itself and, in the
+/// end, nobody else.
+#[test]
+fn a_key_frozen_to_a_wait_does_not_stop_its_host_for_ever() {
+    let place = Place::new();
+    simulate(9, |world| async move {
+        let outbox = world.open(&place);
+        world.network.always(|request| {
+            let body = request.body.as_bytes().unwrap();
+            if body == br#"{"order":"frozen"}"# {
+                status_with(429, "retry-after", "600")
+            } else {
+                created()
+            }
+        });
+        outbox.submit(order(&outbox, "frozen")).unwrap();
+        outbox.start().unwrap();
+        let mut late = 0;
+        for number in 0..180 {
+            let order = order(&outbox, &format!("good-{number}"));
+            outbox.submit(order.clone()).unwrap();
+            world.pass(MINUTE).await;
+            let snapshot = outbox.snapshot(order.id).unwrap();
+            late += u32::from(snapshot.state != SubmissionState::Succeeded);
+        }
+        // At first nobody can know; then others get through while this one doesn't.
+        assert!(late <= 35, "{late} of 180 minutes without a way");
+        assert!(named(&world, "frozen") >= 4);
+    });
+}
+
+/// A fault of TLS is told apart from a missing network, and its clock from its certificate.
+#[test]
+fn an_untrusted_certificate_is_waited_for_by_its_name() {
+    for (fault, suspected) in [
+        (submit_once::Fault::Tls, false),
+        (submit_once::Fault::TlsClock, true),
+    ] {
+        let place = Place::new();
+        simulate(10, |world| async move {
+            let outbox = world.open(&place);
+            world.network.play([Play::Fail {
+                after: SECOND,
+                sent: false,
+                fault,
+            }]);
+            let order = order(&outbox, "form");
+            outbox.submit(order.clone()).unwrap();
+            outbox.start().unwrap();
+            world.pass(SECOND * 2).await;
+            let snapshot = outbox.snapshot(order.id).unwrap();
+            let Some(WaitingFor::Certificate {
+                clock_suspected, ..
+            }) = snapshot.waiting_for
+            else {
+                panic!("{snapshot:?}");
+            };
+            assert_eq!(clock_suspected, suspected);
+            world.pass(MINUTE * 14).await;
+            assert_eq!(world.network.seen().len(), 1, "a long wait");
+            outbox
+                .network_available(submit_once::NetworkKind::Metered)
+                .unwrap();
+            world.pass(SECOND * 5).await;
+            let snapshot = outbox.snapshot(order.id).unwrap();
+            assert_eq!(snapshot.state, SubmissionState::Succeeded);
+        });
+    }
+}

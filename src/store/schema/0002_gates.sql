@@ -41,10 +41,11 @@ CREATE TABLE credential_header (
 CREATE INDEX submission_ready_unmetered ON submission (channel, priority DESC, seq)
     WHERE ready = 2;
 
--- The wait is for want of a network, so that a network ends it early.
+-- What the wait is for want of, so that a network ends it early: 0 nothing, 1 a network, 2 a
+-- certificate that can be trusted, 3 one that is valid at this device's time.
 ALTER TABLE submission ADD COLUMN network_wait INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX submission_network ON submission (boot, due_uptime)
-    WHERE network_wait = 1 AND due_uptime IS NOT NULL;
+    WHERE network_wait > 0 AND due_uptime IS NOT NULL;
 
 -- The same error in a row: its status, how often, the sum of the waits that were set after it, and
 -- the host's successes when it came first.
@@ -56,6 +57,9 @@ ALTER TABLE submission ADD COLUMN same_well INTEGER NOT NULL DEFAULT 0;
 -- Which credentials it was sent with: a random number that is drawn when they are supplied. NULL:
 -- none.
 ALTER TABLE attempt ADD COLUMN credentials INTEGER;
+-- How many refusals in a row there had been when those were supplied: only what was supplied after a
+-- refusal, and is refused, is the next one.
+ALTER TABLE attempt ADD COLUMN credentials_after INTEGER;
 
 -- Bodies in files, under `request.body_file`.
 ALTER TABLE request ADD COLUMN body_length INTEGER;
