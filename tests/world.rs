@@ -24,8 +24,6 @@ mod canaries;
 mod certificates;
 #[path = "world/classify.rs"]
 mod classify;
-#[path = "world/conformance.rs"]
-mod conformance;
 #[path = "world/demo.rs"]
 mod demo;
 #[path = "world/encodings.rs"]

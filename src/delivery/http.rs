@@ -15,7 +15,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, redirect};
+use reqwest::{Client, Method, RequestBuilder, Response, redirect};
 use rustls::ClientConfig;
 
 use super::http_body::{Outgoing, Refused};
@@ -142,7 +142,7 @@ async fn run(
     let Ok(method) = Method::from_bytes(request.method.as_bytes()) else {
         return exchange.failed(Fault::NotSent);
     };
-    let (request, refused) = prepare(&clients, &executor, method.clone(), request, &exchange);
+    let (request, refused) = prepare(&clients, &executor, method, request, &exchange);
     let response = tokio::select! {
         response = request.send() => {
             response.map_err(|error| match refused.get() {
@@ -158,14 +158,10 @@ async fn run(
     };
     // From here on the answer's head is known, and counts even if its body never ends.
     let mut answer = head(&response);
-    answer.complete = if has_no_body(&method, response.status()) {
-        true
-    } else {
-        let sleep = || executor.sleep(idle);
-        tokio::select! {
-            complete = read(&mut response, &mut answer.body, most, sleep) => complete,
-            () = exchange.stopped() => false,
-        }
+    let sleep = || executor.sleep(idle);
+    answer.complete = tokio::select! {
+        complete = read(&mut response, &mut answer.body, most, sleep) => complete,
+        () = exchange.stopped() => false,
     };
     exchange.answered(answer);
 }
@@ -206,13 +202,6 @@ fn head(response: &Response) -> WireAnswer {
         body: Vec::new(),
         complete: false,
     }
-}
-
-/// RFC 9112, section 6.3: such an answer ends with its head, whatever that says of a body.
-fn has_no_body(method: &Method, status: StatusCode) -> bool {
-    *method == Method::HEAD
-        || status.is_informational()
-        || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
 }
 
 /// An encoding that the stack has decoded is no longer in the headers.

@@ -1,5 +1,10 @@
 //! The default transport does everything that is demanded of a transport.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, and says where"
+)]
+
 use std::sync::Arc;
 
 use submit_once::{HttpTransport, Limits, OwnRuntime, TlsConfig, Transport};
