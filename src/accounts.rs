@@ -58,10 +58,10 @@ impl Outbox {
         let desk = &engine.parts().desk;
         let supplying = desk.begin_supply();
         let supplied = store
-            .credentials_supplied(&account, names)
-            .map(|signed_in| {
+            .credentials_supplied(&account, names, desk.same(&account, &headers))
+            .map(|(signed_in, number)| {
                 let valid_until = valid_until.map(WallMs::from_system_time);
-                desk.supply(&signed_in, headers, valid_until);
+                desk.supply(&signed_in, number, headers, valid_until);
             });
         drop(supplying);
         engine.nudge();

@@ -118,6 +118,7 @@ pub fn judge(case: &Case, reported: &Reported, wall: WallMs) -> Meaning {
         derived_id: case.derived_id,
         account: case.account,
         following: false,
+        redirected: false,
         history: History {
             in_doubt: case.in_doubt,
             never_sent: !case.in_doubt,

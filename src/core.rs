@@ -124,7 +124,7 @@ impl Core {
         };
         let store = Arc::new(store);
         store.delete_bodies();
-        let desk = Desk::new(Arc::clone(&clock), Arc::clone(&entropy), limits.clone());
+        let desk = Desk::new(Arc::clone(&clock), limits.clone());
         let engine = Engine::new(Parts {
             store: Arc::clone(&store),
             desk,
@@ -167,6 +167,9 @@ impl Core {
             stop.notify_one();
         }
         self.engine.uploads().stop();
+        let desk = &self.engine.parts().desk;
+        desk.forget();
+        desk.set_listener(None);
         self.engine.close();
         if let Some(open) = open.as_mut() {
             let is_own = |core: &Weak<Self>| std::ptr::eq(core.as_ptr(), self);

@@ -10,6 +10,8 @@
 
 mod common;
 
+#[path = "logic/attacks.rs"]
+mod attacks;
 #[path = "logic/bodies.rs"]
 mod bodies;
 #[path = "logic/bodies_kept.rs"]

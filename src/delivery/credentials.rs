@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use super::engine::lock;
 use crate::clock::{Clock, UptimeMs, WallMs};
-use crate::entropy::Entropy;
 use crate::error::ListenerError;
 use crate::model::submission::Header;
 use crate::policy::backoff::exponential;
@@ -49,7 +48,6 @@ pub enum CredentialsReason {
 pub(crate) struct Desk {
     inner: Mutex<Inner>,
     clock: Arc<dyn Clock>,
-    entropy: Arc<dyn Entropy>,
     limits: Limits,
 }
 
@@ -110,19 +108,22 @@ impl fmt::Debug for Desk {
 }
 
 impl Desk {
-    pub(crate) fn new(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>, limits: Limits) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>, limits: Limits) -> Self {
         Self {
             inner: Mutex::default(),
             clock,
-            entropy,
             limits,
         }
     }
 
     pub(crate) fn set_listener(&self, listener: Option<Arc<dyn CredentialsListener>>) {
-        let mut inner = lock(&self.inner);
-        inner.listener = listener;
-        inner.asked = None;
+        let before = {
+            let mut inner = lock(&self.inner);
+            inner.asked = None;
+            std::mem::replace(&mut inner.listener, listener)
+        };
+        // Without the lock: what a host does when its listener goes is its own affair.
+        drop(before);
     }
 
     /// What is found missing from now on may be there already. Nudge the engine when it is dropped.
@@ -136,16 +137,23 @@ impl Desk {
         lock(&self.inner).supplies
     }
 
+    /// The number of these credentials, if they are the ones that are there.
+    pub(crate) fn same(&self, account: &str, headers: &[Header]) -> Option<i64> {
+        let inner = lock(&self.inner);
+        let supplied = inner.supplied.as_ref()?;
+        let same = supplied.usable.account == account && supplied.headers == headers;
+        (same && !supplied.refused).then_some(supplied.usable.number)
+    }
+
     /// Takes credentials over.
     pub(crate) fn supply(
         &self,
         signed_in: &SignedIn,
+        number: i64,
         headers: Vec<Header>,
         valid_until: Option<WallMs>,
     ) {
         let now = self.clock.now();
-        let mut number = [0; 8];
-        self.entropy.fill(&mut number);
         let wait = match signed_in.refusals {
             0 | 1 => Duration::ZERO,
             refusals => exponential(refusals - 1, &self.limits),
@@ -163,8 +171,7 @@ impl Desk {
         inner.supplied = Some(Supplied {
             usable: Usable {
                 account: signed_in.name.clone(),
-                number: i64::from_le_bytes(number),
-                after: signed_in.refusals,
+                number,
             },
             headers,
             from: now.uptime.plus(wait),
@@ -191,18 +198,16 @@ impl Desk {
         in_time.then(|| supplied.usable.clone())
     }
 
-    /// Takes note of what the database knows of the account. It remembers one refusal, and another
-    /// process's may follow this one's: what was refused stays so, until it succeeds.
-    pub(super) fn note(&self, signed_in: Option<&SignedIn>) {
+    /// Takes note of what the database knows of the account. True if that changed what can be used.
+    pub(super) fn note(&self, signed_in: Option<&SignedIn>) -> bool {
         let mut inner = lock(&self.inner);
-        if let (Some(supplied), Some(signed_in)) = (&mut inner.supplied, signed_in) {
-            let number = Some(supplied.usable.number);
-            if signed_in.refused == number {
-                supplied.refused = true;
-            } else if signed_in.works == number {
-                supplied.refused = false;
-            }
-        }
+        let Some(supplied) = &mut inner.supplied else {
+            return false;
+        };
+        let refused = signed_in.is_some_and(|signed_in| {
+            signed_in.name == supplied.usable.account && supplied.usable.number <= signed_in.refused
+        });
+        std::mem::replace(&mut supplied.refused, refused) != refused
     }
 
     /// The headers themselves, if they are still the ones that were claimed with.

@@ -2,7 +2,6 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::clock::SystemClock;
-use crate::entropy::SystemEntropy;
 
 #[derive(Default)]
 struct Host(Mutex<u32>);
@@ -16,7 +15,7 @@ impl CredentialsListener for Host {
 
 fn desk() -> Desk {
     let clock = Arc::new(SystemClock::new(None));
-    let desk = Desk::new(clock, Arc::new(SystemEntropy), Limits::default());
+    let desk = Desk::new(clock, Limits::default());
     desk.set_listener(Some(Arc::new(Host::default())));
     desk
 }
@@ -25,9 +24,8 @@ fn ann() -> SignedIn {
     SignedIn {
         name: "ann".to_owned(),
         refusals: 0,
-        refused: None,
+        refused: 0,
         closed: false,
-        works: None,
     }
 }
 
@@ -48,15 +46,16 @@ fn what_came_meanwhile_is_not_asked_for() {
     let supplying = desk.begin_supply();
     let during = desk.ask(&ann(), 1, before);
     assert!(during.nudge.is_none() && during.awaited);
-    desk.supply(&ann(), Vec::new(), None);
+    desk.supply(&ann(), 1, Vec::new(), None);
     drop(supplying);
     let after = desk.ask(&ann(), 1, before);
     assert!(after.nudge.is_none() && after.awaited);
     // A turn that began later and found them refused asks.
     let refused = SignedIn {
-        refused: desk.usable().map(|usable| usable.number),
+        refused: 1,
         ..ann()
     };
+    assert!(desk.note(Some(&refused)) && desk.usable().is_none());
     let (_, reason) = desk.ask(&refused, 1, desk.supplies()).nudge.unwrap();
     assert_eq!(reason, CredentialsReason::Refused);
 }

@@ -294,14 +294,18 @@ impl Engine {
         let supplies = self.parts.desk.supplies();
         match self.step(&mut gate, claims) {
             Ok(stepped) => {
-                self.parts.desk.note(stepped.signed_in.as_ref());
+                let changed = self.parts.desk.note(stepped.signed_in.as_ref());
                 self.renew(&mut gate);
                 self.retain(&mut gate, now);
                 turned.due = stepped.due;
                 let room = claims && gate.flights.len() < self.most_in_flight();
                 let renewal = (!gate.flights.is_empty()).then(|| self.parts.limits.lease / 4);
                 let due = if room { stepped.due } else { None };
-                let asking = if claims {
+                let asking = if changed {
+                    // What was looked for with others is looked for again.
+                    turned.awaits_credentials = true;
+                    Some(Duration::ZERO)
+                } else if claims {
                     self.ask_for_credentials(&stepped, supplies, &mut turned)
                 } else {
                     None

@@ -198,6 +198,7 @@ impl Engine {
                         request,
                         ..sent.clone()
                     };
+                    flight.shared.supersede();
                     self.send(gate, about, parcel);
                     continue;
                 }
@@ -318,6 +319,8 @@ fn redirected(
     }
     let location = find(answer, "location");
     let (request, following) = match follow(answer.status, location, &sent.url, about.hops)? {
+        // Without its key it would be another request.
+        Follow::Same(url) if !about.keeps_key(&url) => return None,
         Follow::Same(url) => (
             WireRequest {
                 url,

@@ -9,6 +9,7 @@ use crate::clock::WallMs;
 use crate::entropy::{Entropy, up_to};
 use crate::model::body::FrozenBody;
 use crate::model::id::SubmissionId;
+use crate::model::key_place;
 use crate::model::request::FrozenRequest;
 use crate::model::state::Proof;
 use crate::model::submission::{Effect, Header};
@@ -30,6 +31,7 @@ pub(super) struct About {
     /// It asks where a 303 pointed.
     pub(super) following: bool,
     pub(super) id: SubmissionId,
+    wire_key: String,
     effect: Effect,
     profile: Arc<ServerProfile>,
     account: bool,
@@ -45,6 +47,7 @@ impl About {
             hops: 0,
             following: false,
             id: claim.request.id,
+            wire_key: claim.request.wire_key.clone(),
             effect: claim.request.effect,
             profile: Arc::new(claim.request.profile.clone()),
             account: claim.credentials.is_some(),
@@ -66,6 +69,12 @@ impl About {
         }
     }
 
+    /// The key is still where the server looks for it, in a URL that the request is redirected to.
+    pub(super) fn keeps_key(&self, url: &str) -> bool {
+        self.effect != Effect::Keyed
+            || key_place::is_in_url(url, &self.profile.key_place, &self.wire_key)
+    }
+
     /// The header that carries the key, if one does.
     pub(super) fn key_header(&self) -> Option<String> {
         match &self.profile.key_place {
@@ -85,6 +94,7 @@ impl About {
             derived_id: self.id.is_derived(),
             account: self.account,
             following: self.following,
+            redirected: self.hops > 0,
             history: self.history,
             wall,
         }

@@ -155,6 +155,7 @@ pub(crate) struct Shared {
     sent: AtomicU64,
     phase: AtomicU8,
     stopped: AtomicBool,
+    superseded: AtomicBool,
     reported: AtomicBool,
     moved: Notify,
     done: Notify,
@@ -173,6 +174,7 @@ impl Shared {
             sent: AtomicU64::new(0),
             phase: AtomicU8::new(WAITING),
             stopped: AtomicBool::new(false),
+            superseded: AtomicBool::new(false),
             reported: AtomicBool::new(false),
             moved: Notify::new(),
             done: Notify::new(),
@@ -196,7 +198,16 @@ impl Shared {
         self.phase.load(Ordering::Acquire) == CONFIRMED
     }
 
+    /// Another exchange has taken this one's place: its answer was a redirect that was followed, and
+    /// whatever it reports now says nothing of the attempt.
+    pub(crate) fn supersede(&self) {
+        self.superseded.store(true, Ordering::Release);
+    }
+
     fn report(&self, reported: Reported) {
+        if self.superseded.load(Ordering::Acquire) {
+            return;
+        }
         let again = self.reported.swap(true, Ordering::AcqRel);
         self.done.notify_one();
         // A late answer may prove something; a late failure says nothing new.

@@ -45,6 +45,21 @@ pub(crate) fn check(place: &KeyPlace) -> Result<(), Problem> {
     }
 }
 
+/// True if the key is where the server looks for it, as far as that is the URL. A dot segment after the
+/// placeholder, or a redirect, can take it away.
+pub(crate) fn is_in_url(url: &str, place: &KeyPlace, key: &str) -> bool {
+    match place {
+        KeyPlace::Query { name } => Url::parse(url).is_ok_and(|url| {
+            url.query_pairs()
+                .any(|(found, value)| found == name.as_str() && value == key)
+        }),
+        KeyPlace::Path { .. } => {
+            Url::parse(url).is_ok_and(|url| url.path().contains(&percent_encoded(key)))
+        }
+        KeyPlace::Header { .. } | KeyPlace::JsonPointer { .. } | KeyPlace::Nowhere => true,
+    }
+}
+
 /// The URL as it was given, with the key in the place of the placeholder.
 pub(crate) fn into_path(
     url: &str,

@@ -79,6 +79,9 @@ impl FrozenRequest {
             key_place::into_path(&submission.url, place, effect, &wire_key).map_err(in_url)?;
         let mut url = read_url(with_key.as_deref().unwrap_or(&submission.url), base)?;
         key_place::into_query(&mut url, place, effect, &wire_key).map_err(in_url)?;
+        if effect == Effect::Keyed && !key_place::is_in_url(url.as_str(), place, &wire_key) {
+            return Err(in_url("dots in the path take the key away again"));
+        }
         let read = body::read(submission.body, file, limits)?;
         let read = key_place::into_body(read, place, effect, &wire_key)
             .map_err(|problem| invalid("body", problem))?;

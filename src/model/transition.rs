@@ -244,6 +244,10 @@ fn from_final(state: &State, event: Event) -> Transition {
 
 /// Cancel, expiry and a newer one, for what is pending or held.
 fn withdraw(state: &State, event: Event) -> Result<Transition, IllegalTransition> {
+    if state.doubt.applied {
+        // Put aside as damaged while its result was asked for: it took effect all the same.
+        return Ok(succeed(state));
+    }
     let in_doubt = state.doubt.in_doubt();
     Ok(match event {
         Event::Cancel => cancel(state),

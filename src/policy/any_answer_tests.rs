@@ -71,13 +71,7 @@ fn history() -> impl Strategy<Value = History> {
         prop::option::of(0..5_u32),
     )
         .prop_map(
-            |(
-                [in_doubt, never_sent, host_went_on, credentials_work],
-                busy,
-                same,
-                long,
-                fetches,
-            )| {
+            |([in_doubt, never_sent, host_went_on, others_succeed], busy, same, long, fetches)| {
                 History {
                     in_doubt,
                     never_sent: never_sent && !in_doubt,
@@ -87,7 +81,8 @@ fn history() -> impl Strategy<Value = History> {
                     same_answers: long.0,
                     same_for: Duration::from_millis(long.1),
                     host_went_on,
-                    credentials_work,
+                    refused_with: long.0,
+                    others_succeed,
                     fetches,
                 }
             },
@@ -98,14 +93,14 @@ fn history() -> impl Strategy<Value = History> {
 struct Around {
     profile: ServerProfile,
     effect: Effect,
-    flags: [bool; 3],
+    flags: [bool; 4],
     history: History,
     wall: i64,
 }
 
 impl Around {
     fn circumstances<'a>(&'a self, limits: &'a Limits) -> Circumstances<'a> {
-        let [derived_id, account, following] = self.flags;
+        let [derived_id, account, following, redirected] = self.flags;
         Circumstances {
             effect: self.effect,
             profile: &self.profile,
@@ -113,6 +108,7 @@ impl Around {
             derived_id,
             account,
             following,
+            redirected,
             history: self.history,
             wall: WallMs(self.wall),
         }
@@ -129,7 +125,7 @@ fn around() -> impl Strategy<Value = Around> {
     (
         profile(),
         prop::sample::select(effects),
-        any::<[bool; 3]>(),
+        any::<[bool; 4]>(),
         history(),
         any::<i64>(),
     )
@@ -218,7 +214,7 @@ proptest! {
         holds(&judgement, &around, &limits)?;
         prop_assert_eq!(judgement.settles, Settles::Nothing);
         prop_assert_ne!(judgement.proves, Proof::Applied);
-        if let (Fault::Unreachable, [_, _, false]) = (fault, around.flags) {
+        if let (Fault::Unreachable, [_, _, false, false]) = (fault, around.flags) {
             prop_assert_eq!(judgement.proves, Proof::NotApplied);
         }
     }

@@ -10,7 +10,7 @@ use super::answer::Seen;
 pub use super::judgement::{
     Circumstances, Closes, Counts, Fault, History, Judgement, Settles, Wait,
 };
-use super::limits::{FETCH_RESULT_ATTEMPTS, FROZEN_ATTEMPTS, FROZEN_TIME};
+use super::limits::{FETCH_RESULT_ATTEMPTS, FROZEN_ATTEMPTS, FROZEN_REFUSALS, FROZEN_TIME};
 use super::profile::{KeyScope, ReplayedErrors};
 use super::rules::{AnswerRule, RuleVerdict};
 use super::table;
@@ -44,6 +44,16 @@ pub fn fault(fault: Fault, of: &Circumstances<'_>) -> Judgement {
         Fault::Stopped => again(Proof::Unknown, Wait::Backoff, Counts::Nothing),
         // It will say the same again: it must not be asked for ever.
         Fault::BadAnswer => again(Proof::Unknown, Wait::Backoff, Counts::Answered),
+    };
+    // Of what was answered with a redirect, another copy may still be under way.
+    let resent = of.redirected && of.profile.gateway_may_resend;
+    let judgement = if resent && judgement.proves == Proof::NotApplied {
+        Judgement {
+            proves: Proof::Unknown,
+            ..judgement
+        }
+    } else {
+        judgement
     };
     fetch_result(safe(judgement, of.effect), of)
 }
@@ -145,7 +155,7 @@ fn verdict(rule: &AnswerRule, answer: &Answer<'_>, of: &Circumstances<'_>) -> Ju
             reason: RejectReason::KeyReused,
         } => reused(of),
         RuleVerdict::Refused { reason } => refused(reason),
-        RuleVerdict::Credentials => credentials(of),
+        RuleVerdict::Credentials => credentials(answer, of),
         RuleVerdict::Busy => busy(of, asked),
         RuleVerdict::Retry => retry(Proof::NotApplied, asked),
         RuleVerdict::RetryInDoubt => retry(Proof::Unknown, asked),
@@ -163,8 +173,8 @@ fn verdict(rule: &AnswerRule, answer: &Answer<'_>, of: &Circumstances<'_>) -> Ju
 fn should_retry(answer: &Answer<'_>, of: &Circumstances<'_>, judgement: Judgement) -> Judgement {
     let asked = answer.header("stripe-should-retry");
     match (asked, judgement.then, judgement.proves) {
-        // Refused credentials are asked about with others, and so not again.
-        (Some("false"), Then::Retry, _) if judgement.closes == Closes::Account => judgement,
+        // Refused credentials are asked about with others, whatever it says.
+        (Some(_), _, _) if judgement.closes == Closes::Account => judgement,
         (Some("false"), Then::Retry, Proof::NotApplied) => Judgement {
             then: Then::Refuse(table::reason_of(answer, of)),
             keeps_result: true,
@@ -174,9 +184,10 @@ fn should_retry(answer: &Answer<'_>, of: &Circumstances<'_>, judgement: Judgemen
             then: Then::Hold(HoldReason::OutcomeUnknown),
             ..judgement
         },
-        (Some("true"), Then::Refuse(_) | Then::Hold(_), proves) => {
-            retry(proves, asked_wait(answer, of))
-        }
+        (Some("true"), Then::Refuse(_) | Then::Hold(_), proves) => Judgement {
+            closes: judgement.closes,
+            ..retry(proves, asked_wait(answer, of))
+        },
         _ => judgement,
     }
 }
@@ -322,9 +333,11 @@ pub(super) fn closing_host(
 /// The credentials were refused. New ones open the way, with the same key, unless the key belongs to
 /// the token. Nobody's submission has none to renew; and an account whose other submissions succeed
 /// with the same credentials has a frozen key here, which must not stop all the others.
-pub(super) fn credentials(of: &Circumstances<'_>) -> Judgement {
+pub(super) fn credentials(answer: &Answer<'_>, of: &Circumstances<'_>) -> Judgement {
     let history = &of.history;
-    let frozen = history.credentials_work && history.same_status == Some(401);
+    let frozen = history.others_succeed
+        && history.same_status == Some(answer.status)
+        && history.refused_with >= FROZEN_REFUSALS;
     if !of.account || frozen {
         return refused(RejectReason::Unauthorized);
     }

@@ -178,6 +178,7 @@ impl Exchange {
             derived_id: self.derived_id,
             account: self.account,
             following: self.following,
+            redirected: false,
             history: self.history,
             wall: WallMs(784_111_777_000), // Sun, 06 Nov 1994 08:49:37 GMT
         }

@@ -21,7 +21,8 @@ const IN_DOUBT: History = History {
     same_answers: 0,
     same_for: std::time::Duration::ZERO,
     host_went_on: false,
-    credentials_work: false,
+    refused_with: 0,
+    others_succeed: false,
     fetches: None,
 };
 

@@ -110,7 +110,8 @@ fn a_401_of_one_key_while_the_credentials_work_for_others_is_frozen() {
     let seen = History {
         same_status: Some(401),
         same_answers: 1,
-        credentials_work: true,
+        refused_with: 2,
+        others_succeed: true,
         ..History::default()
     };
     let judgement = got(401).with_account().after(seen).means(N, UNAUTHORIZED);
@@ -126,7 +127,7 @@ fn a_401_of_one_key_while_the_credentials_work_for_others_is_frozen() {
             ..seen
         },
         History {
-            credentials_work: false,
+            others_succeed: false,
             ..seen
         },
     ] {

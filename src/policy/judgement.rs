@@ -24,6 +24,8 @@ pub struct Circumstances<'a> {
     pub account: bool,
     /// The answer is that of a `GET` to where a 303 pointed.
     pub following: bool,
+    /// The request has been answered with a redirect before.
+    pub redirected: bool,
     /// The attempts before.
     pub history: History,
     /// The wall clock, for dates in headers.
@@ -49,8 +51,10 @@ pub struct History {
     pub same_for: Duration,
     /// Another submission to the host succeeded since it was answered first.
     pub host_went_on: bool,
-    /// Another submission of the account succeeded with the same credentials.
-    pub credentials_work: bool,
+    /// With how many different credentials it was refused, with the same status in a row.
+    pub refused_with: u32,
+    /// Other submissions of the account have succeeded since the first of those refusals.
+    pub others_succeed: bool,
     /// Attempts before this one to get the result of one that took effect and whose result was cut.
     /// Nothing if there is no such attempt.
     pub fetches: Option<u32>,

@@ -99,7 +99,8 @@ fn histories() -> [History; 4] {
         same_answers: 9,
         same_for: Duration::from_secs(9_999),
         host_went_on: true,
-        credentials_work: true,
+        refused_with: 2,
+        others_succeed: true,
         ..History::default()
     };
     [

@@ -295,3 +295,7 @@ pub const CREDENTIALS_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Devices that get their network back together are spread over this long.
 pub const NETWORK_JITTER: Duration = Duration::from_secs(2);
+
+/// How often a submission's credentials must have been refused, each time with others, before that
+/// is its own affair, as those of other submissions work.
+pub const FROZEN_REFUSALS: u32 = 2;

@@ -10,6 +10,9 @@ use crate::model::submission::Header;
 /// A number above this is a time since 1970 and not a wait: it would be one of thirty years.
 const EPOCH_FROM: u64 = 1_000_000_000;
 
+/// A number above this is one of milliseconds: as seconds it would be in the year 5138.
+const MILLIS_FROM: u64 = 100_000_000_000;
+
 /// A limit says that nothing is left of it.
 pub(super) fn is_exhausted(headers: &[Header]) -> bool {
     let remaining = find(headers, &["ratelimit-remaining", "x-ratelimit-remaining"]);
@@ -35,7 +38,12 @@ pub(super) fn reset(headers: &[Header], date: Option<&str>, wall: WallMs) -> Opt
         let now = date
             .and_then(super::retry_after::server_time)
             .unwrap_or_else(|| wall.to_system_time());
-        let until = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(value))?;
+        let since = if value < MILLIS_FROM {
+            Duration::from_secs(value)
+        } else {
+            Duration::from_millis(value)
+        };
+        let until = SystemTime::UNIX_EPOCH.checked_add(since)?;
         Some(until.duration_since(now).unwrap_or_default())
     })
 }

@@ -30,7 +30,7 @@ pub(super) fn judge(seen: &Seen<'_>, of: &Circumstances<'_>) -> Judgement {
         301 | 302 | 305..=308 => refused(RejectReason::Configuration),
         // Nobody has said what they mean, so they count as 300 (RFC 9110, section 15).
         309..=399 => held(HoldReason::OutcomeUnknown),
-        401 => credentials(of),
+        401 => credentials(answer, of),
         403 if waits => retry(NotApplied, asked),
         // A used-up limit makes nothing smaller; a server that names a time may have room then.
         413 if answer.retry_after(of.wall).is_some() => retry(NotApplied, asked),

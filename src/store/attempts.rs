@@ -2,7 +2,6 @@
 
 use rusqlite::{Connection, OptionalExtension, named_params};
 
-use super::gates::Usable;
 use super::rows::spell_mark;
 use super::submissions::Row;
 use super::writer::Tx;
@@ -64,14 +63,14 @@ pub(super) fn open(
     row: &Row,
     owner: i64,
     reading: &Reading,
-    credentials: Option<&Usable>,
+    credentials: Option<i64>,
 ) -> rusqlite::Result<i64> {
     tx.connection
         .prepare_cached(
             "INSERT INTO attempt (submission, number, mark, owner, epoch, consented, boot,
-                began_uptime, began_device, began_wall, credentials, credentials_after)
+                began_uptime, began_device, began_wall, credentials)
              VALUES (:submission, :number, 'open', :owner, :epoch, :consented, :boot, :uptime,
-                :device, :wall, :credentials, :after)",
+                :device, :wall, :credentials)",
         )?
         .insert(named_params! {
             ":submission": row.seq,
@@ -83,8 +82,7 @@ pub(super) fn open(
             ":uptime": reading.uptime.0,
             ":device": reading.device.0,
             ":wall": reading.wall.0,
-            ":credentials": credentials.map(|usable| usable.number),
-            ":after": credentials.map(|usable| usable.after),
+            ":credentials": credentials,
         })
 }
 

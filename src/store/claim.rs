@@ -1,7 +1,7 @@
 //! The claim: what is ready goes by priority, then in the order of acceptance, and an attempt is
 //! opened for each in the same transaction.
 
-use super::gates::{self, Access, Terms, Usable, ways};
+use super::gates::{self, Access, Refusals, Terms, Usable, ways};
 use super::intake::thaw;
 use super::owner::Owner;
 use super::step::expire_one;
@@ -152,7 +152,7 @@ fn claim_one(
         submissions::unready(tx, row.seq)?;
         return Ok(None);
     }
-    let history = history(tx, &row, credentials.as_ref())?;
+    let history = history(tx, &row)?;
     if profile.key_scope == KeyScope::Token && attempts::changed_credentials(tx, &row, number)? {
         // Another token is another key to the server: what it stored under the last one says nothing
         // of this one.
@@ -161,7 +161,7 @@ fn claim_one(
     let misdirected = attempts::last_status(tx, &row)? == Some(421);
     attempts::note_retry(tx, &row)?;
     attempts::prune(tx, &row)?;
-    let attempt = attempts::open(tx, &row, owner.id, reading, credentials.as_ref())?;
+    let attempt = attempts::open(tx, &row, owner.id, reading, number)?;
     row.attempts += 1;
     row.consent = false;
     row.owner = Some(owner.id);
@@ -179,12 +179,12 @@ fn claim_one(
 }
 
 /// What the attempts before have shown.
-fn history(tx: &Tx<'_>, row: &Row, credentials: Option<&Usable>) -> Result<History, OutboxError> {
+fn history(tx: &Tx<'_>, row: &Row) -> Result<History, OutboxError> {
     let doubt = attempts::doubt(tx.connection, row.seq)?;
     let host_went_on = row.same_status.is_some() && gates::successes(tx, row.seq)? > row.same_well;
-    let credentials_work = match credentials {
-        Some(usable) => gates::credentials_work(tx, usable)?,
-        None => false,
+    let refusals = match row.same_status {
+        Some(status) if row.has_account => gates::refusals(tx, row.seq, status)?,
+        Some(_) | None => Refusals::default(),
     };
     Ok(History {
         in_doubt: doubt.in_doubt(),
@@ -195,7 +195,8 @@ fn history(tx: &Tx<'_>, row: &Row, credentials: Option<&Usable>) -> Result<Histo
         same_answers: row.same,
         same_for: row.same_for,
         host_went_on,
-        credentials_work,
+        refused_with: refusals.with,
+        others_succeed: refusals.others_succeed,
         fetches: match doubt.applied {
             true => Some(attempts::since_applied(tx.connection, row.seq)?),
             false => None,

@@ -25,10 +25,8 @@ pub(crate) struct Terms {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Usable {
     pub(crate) account: String,
-    /// A random number that stands for them.
+    /// Which of the account's they are.
     pub(crate) number: i64,
-    /// Refusals in a row when they were supplied.
-    pub(crate) after: u32,
 }
 
 /// The account that is signed in, as every process that has the database open sees it.
@@ -37,10 +35,8 @@ pub(crate) struct SignedIn {
     pub(crate) name: String,
     /// Credentials that were refused in a row.
     pub(crate) refusals: u32,
-    /// The last of them.
-    pub(crate) refused: Option<i64>,
-    /// The last that succeeded, and were not refused since.
-    pub(crate) works: Option<i64>,
+    /// Up to this number they were refused.
+    pub(crate) refused: i64,
     /// Nothing is sent before the host supplies some again.
     pub(crate) closed: bool,
 }
@@ -92,10 +88,10 @@ fn next_channel(tx: &Tx<'_>, after: i64, terms: &Terms) -> rusqlite::Result<Opti
 }
 
 fn access(tx: &Tx<'_>, channel: i64, terms: &Terms) -> rusqlite::Result<Access> {
-    let (account, signed_in, closed, refused, origin): (String, bool, bool, Option<i64>, String) =
+    let (account, signed_in, closed, refused, origin): (String, bool, bool, i64, String) =
         tx.connection
             .prepare_cached(
-                "SELECT c.account, coalesce(a.signed_in, 0), coalesce(a.closed, 0), a.refused,
+                "SELECT c.account, coalesce(a.signed_in, 0), coalesce(a.closed, 0), coalesce(a.refused, 0),
                     c.origin
                  FROM channel c LEFT JOIN account a ON a.name = c.account WHERE c.id = ?1",
             )?
@@ -112,9 +108,10 @@ fn access(tx: &Tx<'_>, channel: i64, terms: &Terms) -> rusqlite::Result<Access> 
         if !signed_in {
             return Ok(Access::SignedOut);
         }
-        let usable = terms.credentials.as_ref().is_some_and(|usable| {
-            usable.account == account && refused != Some(usable.number) && !closed
-        });
+        let usable = terms
+            .credentials
+            .as_ref()
+            .is_some_and(|usable| usable.account == account && usable.number > refused && !closed);
         if !usable {
             return Ok(Access::Credentials);
         }
@@ -182,18 +179,21 @@ pub(super) fn close_host(
     limits: &Limits,
 ) -> rusqlite::Result<()> {
     let origin = origin_of(tx, submission)?;
+    let left = closed_for(tx, &origin)?;
+    // Answers that came while it was closed belong to the same event.
+    let more = u32::from(left.is_none());
     let failures: u32 = tx
         .connection
         .prepare_cached(
-            "INSERT INTO host (origin, failures) VALUES (?1, 1)
-             ON CONFLICT (origin) DO UPDATE SET failures = failures + 1 RETURNING failures",
+            "INSERT INTO host (origin, failures) VALUES (?1, ?2)
+             ON CONFLICT (origin) DO UPDATE SET failures = failures + ?2 RETURNING failures",
         )?
-        .query_row([&origin], |row| row.get(0))?;
+        .query_row((&origin, more), |row| row.get(0))?;
     let wait = gate.asked.unwrap_or_else(|| {
-        let wait = exponential(failures, limits);
+        let wait = exponential(failures.max(1), limits);
         wait + wait.saturating_mul(gate.spread) / 1_000
     });
-    if closed_for(tx, &origin)?.is_none_or(|left| left < wait) {
+    if left.is_none_or(|left| left < wait) {
         set_closed(tx, &origin, wait)?;
     }
     Ok(())
@@ -223,8 +223,8 @@ fn origin_of(tx: &Tx<'_>, submission: i64) -> rusqlite::Result<String> {
         .query_row([submission], |row| row.get(0))
 }
 
-/// The host has answered well, and the credentials were good: a refusal of the same ones was that of
-/// one key or one resource.
+/// The host has answered well, and the credentials were good. A refusal of the same ones was that of
+/// one key or one resource, unless it came to an attempt that began later: they may have expired.
 pub(super) fn note_success(tx: &Tx<'_>, submission: i64, attempt: i64) -> rusqlite::Result<()> {
     tx.connection
         .prepare_cached(
@@ -236,13 +236,17 @@ pub(super) fn note_success(tx: &Tx<'_>, submission: i64, attempt: i64) -> rusqli
     if let Some(number) = credentials_of(tx, attempt)? {
         tx.connection
             .prepare_cached(
-                "UPDATE account SET works = ?2, refusals = 0,
-                    closed = closed AND refused IS NOT ?2,
-                    refused = CASE WHEN refused IS NOT ?2 THEN refused END
-                 WHERE name = (SELECT account FROM submission WHERE seq = ?1)
-                    AND (works IS NOT ?2 OR refusals > 0)",
+                "UPDATE account SET works = :number, works_attempt = max(works_attempt, :attempt),
+                    refusals = 0, closed = 0, refused = min(refused, :number - 1)
+                 WHERE name = (SELECT account FROM submission WHERE seq = :submission)
+                    AND (refused < :number
+                        OR (refused = :number AND refused_attempt < :attempt))",
             )?
-            .execute((submission, number))?;
+            .execute(named_params! {
+                ":number": number,
+                ":submission": submission,
+                ":attempt": attempt,
+            })?;
     }
     Ok(())
 }
@@ -265,64 +269,65 @@ fn credentials_of(tx: &Tx<'_>, attempt: i64) -> rusqlite::Result<Option<i64>> {
         .query_row([attempt], |row| row.get(0))
 }
 
-/// An attempt's credentials were refused. Once for all attempts that were sent with them; the second
-/// in a row closes the account's gate. What was supplied before the last refusal, by another process
-/// say, was not a fresh answer to it, and doesn't count again. `again`: this submission was refused before; if others succeed
-/// with the same credentials, that is its own affair.
-pub(super) fn close_account(
-    tx: &Tx<'_>,
-    submission: i64,
-    attempt: i64,
-    again: bool,
-) -> rusqlite::Result<()> {
-    let (number, after): (Option<i64>, Option<i64>) = tx
-        .connection
-        .prepare_cached("SELECT credentials, credentials_after FROM attempt WHERE id = ?1")?
-        .query_row([attempt], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let Some(number) = number else {
+/// An attempt's credentials were refused: once for all attempts that were sent with them, and for all
+/// that were supplied before. The second in a row closes the account's gate.
+pub(super) fn close_account(tx: &Tx<'_>, submission: i64, attempt: i64) -> rusqlite::Result<()> {
+    let Some(number) = credentials_of(tx, attempt)? else {
         return Ok(());
     };
     tx.connection
         .prepare_cached(
-            "UPDATE account SET refused = :number,
-                closed = closed OR (refusals >= 1 AND refusals <= :after),
-                refusals = refusals + (refusals <= :after),
-                works = CASE WHEN works IS NOT :number THEN works END
-             WHERE name = (SELECT account FROM submission WHERE seq = :submission)
-                AND refused IS NOT :number AND NOT (:again AND works IS :number)",
+            "UPDATE account SET refused = max(refused, :number),
+                refused_attempt = max(refused_attempt, :attempt),
+                closed = closed OR (:number > counted AND refusals >= 1),
+                refusals = refusals + (:number > counted),
+                counted = CASE WHEN :number > counted THEN supplied ELSE counted END
+             WHERE name = (SELECT account FROM submission WHERE seq = :submission)",
         )?
         .execute(named_params! {
-            ":submission": submission,
             ":number": number,
-            ":after": after,
-            ":again": again,
+            ":attempt": attempt,
+            ":submission": submission,
         })?;
     Ok(())
 }
 
-/// True if a submission of the account succeeded with these credentials.
-pub(super) fn credentials_work(tx: &Tx<'_>, usable: &Usable) -> rusqlite::Result<bool> {
-    let works: Option<Option<i64>> = tx
-        .connection
-        .prepare_cached("SELECT works FROM account WHERE name = ?1")?
-        .query_row([&usable.account], |row| row.get(0))
-        .optional()?;
-    Ok(works.flatten() == Some(usable.number))
+/// How a submission's credentials were refused so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Refusals {
+    /// With how many different ones.
+    pub(super) with: u32,
+    /// Another submission of the account succeeded since, with the first of them or later ones.
+    pub(super) others_succeed: bool,
+}
+
+/// Counts the refusals of a submission that was answered with this status each time.
+pub(super) fn refusals(tx: &Tx<'_>, submission: i64, status: u16) -> rusqlite::Result<Refusals> {
+    tx.connection
+        .prepare_cached(
+            "SELECT count(DISTINCT t.credentials),
+                coalesce((SELECT a.works >= min(t.credentials) AND a.works_attempt > min(t.id)
+                    FROM account a JOIN submission s ON s.account = a.name WHERE s.seq = ?1), 0)
+             FROM attempt t WHERE t.submission = ?1 AND t.status = ?2",
+        )?
+        .query_row((submission, status), |row| {
+            Ok(Refusals {
+                with: row.get(0)?,
+                others_succeed: row.get(1)?,
+            })
+        })
 }
 
 /// Who is signed in.
 pub(super) fn signed_in(connection: &rusqlite::Connection) -> rusqlite::Result<Option<SignedIn>> {
     connection
-        .prepare_cached(
-            "SELECT name, refusals, refused, works, closed FROM account WHERE signed_in = 1",
-        )?
+        .prepare_cached("SELECT name, refusals, refused, closed FROM account WHERE signed_in = 1")?
         .query_row([], |row| {
             Ok(SignedIn {
                 name: row.get(0)?,
                 refusals: row.get(1)?,
                 refused: row.get(2)?,
-                works: row.get(3)?,
-                closed: row.get(4)?,
+                closed: row.get(3)?,
             })
         })
         .optional()
@@ -348,12 +353,14 @@ pub(super) fn sign_out(tx: &Tx<'_>) -> Result<(), OutboxError> {
 }
 
 /// Takes note that credentials were supplied: the gate opens, and the names of their headers are
-/// refused among stored ones from now on.
+/// refused among stored ones from now on. Returns their number; `again` is that of the same ones, if
+/// they are there already.
 pub(super) fn credentials_supplied(
     tx: &Tx<'_>,
     account: &str,
     names: &[String],
-) -> Result<SignedIn, OutboxError> {
+    again: Option<i64>,
+) -> Result<(SignedIn, i64), OutboxError> {
     let signed_in = signed_in(tx.connection)?
         .filter(|signed_in| signed_in.name == account)
         .ok_or_else(|| OutboxError::NotSignedIn {
@@ -366,12 +373,17 @@ pub(super) fn credentials_supplied(
             )?
             .execute([name])?;
     }
-    if signed_in.closed {
-        tx.connection
-            .prepare_cached("UPDATE account SET closed = 0 WHERE name = ?1")?
-            .execute([account])?;
+    if let Some(number) = again.filter(|number| *number > signed_in.refused && !signed_in.closed) {
+        return Ok((signed_in, number));
     }
-    Ok(signed_in)
+    let number = tx
+        .connection
+        .prepare_cached(
+            "UPDATE account SET closed = 0, supplied = supplied + 1 WHERE name = ?1
+             RETURNING supplied",
+        )?
+        .query_row([account], |row| row.get(0))?;
+    Ok((signed_in, number))
 }
 
 /// The first of these header names that credentials ever had.

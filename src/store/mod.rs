@@ -256,10 +256,11 @@ impl Store {
         self: &Arc<Self>,
         account: &str,
         names: Vec<String>,
-    ) -> Result<SignedIn, OutboxError> {
+        again: Option<i64>,
+    ) -> Result<(SignedIn, i64), OutboxError> {
         let account = account.to_owned();
         self.writer
-            .write(move |tx| gates::credentials_supplied(tx, &account, &names))
+            .write(move |tx| gates::credentials_supplied(tx, &account, &names, again))
     }
 
     /// Ends the waits that are for want of a network, `after` from now.

@@ -13,7 +13,7 @@ const AT_ONCE: i64 = 1_024;
 /// Makes submissions that wait for a network due `after` from now, but not before what the server
 /// asked for or the quiet time. True if there may be more.
 pub(super) fn hasten(tx: &Tx<'_>, after: Duration) -> rusqlite::Result<bool> {
-    rebase(tx)?;
+    let rebased = rebase(tx)?;
     let hastened = tx
         .connection
         .prepare_cached(
@@ -30,5 +30,5 @@ pub(super) fn hasten(tx: &Tx<'_>, after: Duration) -> rusqlite::Result<bool> {
             ":boot": tx.boot,
             ":most": AT_ONCE,
         })?;
-    Ok(hastened as i64 == AT_ONCE)
+    Ok(rebased || hastened as i64 == AT_ONCE)
 }

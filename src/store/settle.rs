@@ -169,10 +169,7 @@ fn gate(tx: &Tx<'_>, row: &Row, finished: &Finished, limits: &Limits) -> rusqlit
             },
             limits,
         ),
-        Closes::Account => {
-            let again = row.same_status == Some(401);
-            gates::close_account(tx, row.seq, finished.attempt, again)
-        }
+        Closes::Account => gates::close_account(tx, row.seq, finished.attempt),
     }
 }
 
@@ -191,7 +188,8 @@ fn count_same(tx: &Tx<'_>, row: &mut Row, finished: &Finished) -> rusqlite::Resu
         row.same_for = row.same_for.saturating_add(finished.delay);
         return Ok(());
     }
-    row.same_status = may_be_frozen(status).then_some(status);
+    let counts = may_be_frozen(status) || finished.judgement.closes == Closes::Account;
+    row.same_status = counts.then_some(status);
     row.same = u32::from(row.same_status.is_some());
     row.same_for = finished.delay;
     if row.same_status.is_some() {

@@ -125,19 +125,20 @@ pub(super) fn expire_one(tx: &Tx<'_>, mut row: Row) -> Result<(), OutboxError> {
 
 /// Brings waits of earlier boots into this one: what is left by the wall clock, and never more than
 /// the whole wait, in case the clock was set back.
-pub(super) fn rebase(tx: &Tx<'_>) -> rusqlite::Result<()> {
+pub(super) fn rebase(tx: &Tx<'_>) -> rusqlite::Result<bool> {
     gates::rebase(tx)?;
     let rows = STEP_ROWS as i64;
-    rebase_where(tx, "boot < :boot AND :seq = 0", 0, rows)?;
-    rebase_where(tx, "boot > :boot AND :seq = 0", 0, rows)
+    let earlier = rebase_where(tx, "boot < :boot AND :seq = 0", 0, rows)?;
+    let later = rebase_where(tx, "boot > :boot AND :seq = 0", 0, rows)?;
+    Ok(earlier + later > 0)
 }
 
 /// The same for one row.
 pub(super) fn rebase_one(tx: &Tx<'_>, seq: i64) -> rusqlite::Result<()> {
-    rebase_where(tx, "boot <> :boot AND seq = :seq", seq, 1)
+    rebase_where(tx, "boot <> :boot AND seq = :seq", seq, 1).map(|_| ())
 }
 
-fn rebase_where(tx: &Tx<'_>, range: &str, seq: i64, rows: i64) -> rusqlite::Result<()> {
+fn rebase_where(tx: &Tx<'_>, range: &str, seq: i64, rows: i64) -> rusqlite::Result<usize> {
     tx.connection
         .prepare_cached(&format!(
             "UPDATE submission SET
@@ -155,8 +156,7 @@ fn rebase_where(tx: &Tx<'_>, range: &str, seq: i64, rows: i64) -> rusqlite::Resu
             ":boot": tx.boot,
             ":seq": seq,
             ":rows": rows,
-        })?;
-    Ok(())
+        })
 }
 
 /// Makes ready what has become due. Each row once for each wait.

@@ -22,11 +22,18 @@ CREATE TABLE account (
     name TEXT PRIMARY KEY,
     -- At most one is.
     signed_in INTEGER NOT NULL DEFAULT 0,
-    -- Credentials that were refused in a row, and the last of them (see attempt.credentials).
+    -- Credentials are numbered as they are supplied; this is the last number.
+    supplied INTEGER NOT NULL DEFAULT 0,
+    -- Up to this number they were refused; the attempt that was told so last.
+    refused INTEGER NOT NULL DEFAULT 0,
+    refused_attempt INTEGER NOT NULL DEFAULT 0,
+    -- Refusals in a row. What had been supplied before the last one was noted is no answer to it, and
+    -- doesn't count again: that is up to this number.
     refusals INTEGER NOT NULL DEFAULT 0,
-    refused INTEGER,
-    -- Credentials that a submission succeeded with.
+    counted INTEGER NOT NULL DEFAULT 0,
+    -- The last that succeeded, and the attempt that did.
     works INTEGER,
+    works_attempt INTEGER NOT NULL DEFAULT 0,
     -- The gate: nothing is sent until the host supplies credentials again.
     closed INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
@@ -54,12 +61,8 @@ ALTER TABLE submission ADD COLUMN same INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE submission ADD COLUMN same_for INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE submission ADD COLUMN same_well INTEGER NOT NULL DEFAULT 0;
 
--- Which credentials it was sent with: a random number that is drawn when they are supplied. NULL:
--- none.
+-- Which of its account's credentials it was sent with. NULL: none.
 ALTER TABLE attempt ADD COLUMN credentials INTEGER;
--- How many refusals in a row there had been when those were supplied: only what was supplied after a
--- refusal, and is refused, is the next one.
-ALTER TABLE attempt ADD COLUMN credentials_after INTEGER;
 
 -- Bodies in files, under `request.body_file`.
 ALTER TABLE request ADD COLUMN body_length INTEGER;
