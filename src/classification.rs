@@ -30,7 +30,7 @@ use crate::model::submission::Effect;
 use crate::model::transition::next;
 use crate::policy::age::key_lifetime;
 use crate::policy::classify::{
-    self, Answer, Circumstances, Closes, Counts, History, Judgement, Settles, Wait,
+    self, Answer, Circumstances, Closes, Counts, Fault, History, Judgement, Settles, Wait,
 };
 use crate::policy::limits::Limits;
 use crate::policy::profile::ServerProfile;
@@ -98,6 +98,8 @@ pub enum Next {
     /// A network: there is none, it lost the exchange, or something in it has answered instead of the
     /// server. Tried again after the backoff in any case.
     Network,
+    /// A certificate of the server that can be trusted. Tried again after the longest backoff.
+    Certificate,
     /// The host has asked everybody to wait; others that go there wait, too.
     Host,
     /// Other credentials of its account; others of the account wait, too.
@@ -143,7 +145,8 @@ pub fn judge(case: &Case, reported: &Reported, wall: WallMs) -> Meaning {
         proves: judgement.proves,
         state: reached.visible,
         in_doubt: reached.doubt.in_doubt(),
-        next: (reached.visible == SubmissionState::Pending).then(|| next_step(&judgement)),
+        next: (reached.visible == SubmissionState::Pending)
+            .then(|| next_step(reported, &judgement)),
         asked: match judgement.wait {
             Wait::Server(asked) => Some(asked),
             Wait::Nothing | Wait::Backoff | Wait::Long => None,
@@ -184,7 +187,10 @@ fn reach(case: &Case, judgement: &Judgement, limits: &Limits) -> State {
     }
 }
 
-fn next_step(judgement: &Judgement) -> Next {
+fn next_step(reported: &Reported, judgement: &Judgement) -> Next {
+    if let Reported::Failed(Fault::Tls | Fault::TlsClock) = reported {
+        return Next::Certificate;
+    }
     let fetches = judgement.then == Then::FetchResult;
     match (judgement.closes, judgement.counts, judgement.wait) {
         (Closes::Account, ..) => Next::Credentials,

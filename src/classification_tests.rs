@@ -94,6 +94,10 @@ fn every_next_step_has_its_answer() {
         failed(&standard(), Fault::Offline).next,
         Some(Next::Network)
     );
+    for fault in [Fault::Tls, Fault::TlsClock] {
+        assert_eq!(failed(&standard(), fault).next, Some(Next::Certificate));
+    }
+    assert_eq!(failed(&standard(), Fault::Stopped).next, Some(Next::Retry));
     assert_eq!(
         failed(&standard(), Fault::NotProcessed).next,
         Some(Next::Retry)

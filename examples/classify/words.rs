@@ -29,6 +29,7 @@ fn next(next: Next) -> &'static str {
         Next::InProgress => "in progress",
         Next::Result => "asks for the result",
         Next::Network => "network",
+        Next::Certificate => "certificate",
         Next::Host => "host waits",
         Next::Credentials => "credentials",
     }
@@ -76,6 +77,9 @@ pub fn advice(meaning: &Meaning) -> &'static str {
         (_, Some(Next::Result)) => "It took effect; the same request is sent again for its result.",
         (_, Some(Next::Network)) => {
             "The same request is sent again, at the latest after the backoff."
+        }
+        (_, Some(Next::Certificate)) => {
+            "It is tried again after the longest backoff, for a certificate that can be trusted."
         }
         (_, Some(Next::Host)) => "Nothing is sent to this host until the wait is over.",
         (_, Some(Next::Credentials)) => "Nothing of this account is sent until it has others.",

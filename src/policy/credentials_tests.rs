@@ -4,7 +4,7 @@ use super::classify::{Closes, Counts, History, Settles, Wait};
 use super::classify_tests::{
     CONFIGURATION, Exchange, REFUSED, RETRY, UNKNOWN, behind_a_gateway, got, got_html, locking,
 };
-use super::profile::{KeyScope, ServerProfile};
+use super::profile::{KeyScope, ReplayedErrors, ServerProfile};
 use super::rules::{AnswerRule, RuleVerdict};
 use crate::model::state::{Proof, RejectReason, Then};
 use crate::model::submission::Effect;
@@ -142,6 +142,42 @@ fn stripe_should_retry_leaves_the_gate_of_the_host_as_the_status_says() {
             let asked = Wait::Server(std::time::Duration::from_secs(9));
             assert_eq!(judgement.wait, asked, "{status} {word}");
         }
+    }
+}
+
+/// A key that is frozen to "wait" must not stop everybody for ever.
+#[test]
+fn a_host_that_others_get_through_to_is_not_closed_again_by_one_key() {
+    for (status, proves) in [(429, N), (503, Q)] {
+        let told_before = History {
+            same_status: Some(status),
+            host_went_on: true,
+            ..History::default()
+        };
+        let closes = |exchange: Exchange| exchange.means(proves, RETRY).closes;
+        assert_eq!(closes(got(status).after(told_before)), Closes::Nothing);
+        for lacking in [
+            History {
+                same_status: None,
+                ..told_before
+            },
+            History {
+                same_status: Some(500),
+                ..told_before
+            },
+            History {
+                host_went_on: false,
+                ..told_before
+            },
+        ] {
+            assert_eq!(closes(got(status).after(lacking)), Closes::Host);
+        }
+        let unfrozen = ServerProfile {
+            errors_are_replayed: ReplayedErrors::Nothing,
+            ..ServerProfile::standard()
+        };
+        let exchange = got(status).after(told_before).on(unfrozen);
+        assert_eq!(closes(exchange), Closes::Host);
     }
 }
 
