@@ -24,6 +24,8 @@ mod canaries;
 mod certificates;
 #[path = "world/classify.rs"]
 mod classify;
+#[path = "world/crowds.rs"]
+mod crowds;
 #[path = "world/demo.rs"]
 mod demo;
 #[path = "world/encodings.rs"]

@@ -12,6 +12,7 @@ impl Entropy for Fixed {
     }
 }
 
+/// F56.
 #[test]
 fn backoff_doubles_from_its_first_wait_and_stops_at_its_longest() {
     let limits = Limits::default();

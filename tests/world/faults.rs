@@ -171,6 +171,7 @@ fn never_leaves(
     (stage, id)
 }
 
+/// F58.
 #[test]
 fn a_refused_connection_never_gives_up_and_leaves_no_doubt() {
     let server = server();
@@ -261,6 +262,30 @@ fn a_request_that_is_cut_half_way_leaves_doubt() {
         assert_eq!(stage.snapshot(id).state, SubmissionState::Succeeded);
         assert_converged(&server, 1);
     }
+}
+
+/// A server that refuses before it has read the body, and closes: its answer may be lost in the noise.
+/// Read, it is a refusal; lost, it leaves doubt. Never an effect, and never a success.
+#[test]
+fn a_refusal_before_the_body_is_read() {
+    let server = server();
+    let error = Behaviour::ErrorEarly {
+        status: 413,
+        headers: Vec::new(),
+    };
+    server.always(Matcher::Any, error);
+    let stage = Stage::new(&server.url());
+    let id = SubmissionId::new().unwrap();
+    let body = vec![b'x'; 8 * 1024 * 1024];
+    let film = Submission::post(id, "/films").bytes("video/mp4", body);
+    stage.outbox.submit(film).unwrap();
+    stage.drain();
+    let snapshot = stage.snapshot(id);
+    match snapshot.state {
+        SubmissionState::Rejected { .. } => assert_eq!(stage.marks(id), ["not_applied"]),
+        _ => waits(&stage, id, "unknown", QUIET),
+    }
+    assert_converged(&server, 0);
 }
 
 /// F67: a success that is cut is a success, without half a body for a result; where the server gives

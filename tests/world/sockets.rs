@@ -228,7 +228,7 @@ fn submitting_does_not_wait_for_what_is_on_the_wire() {
     server.release_all();
 }
 
-/// What an app writes is what arrives: NUL, emoji, BOM, right-to-left, every byte, and nothing.
+/// F71, F73: what an app writes is what arrives: NUL, emoji, BOM, right-to-left, every byte, and nothing.
 #[test]
 fn bodies_arrive_byte_for_byte() {
     let (place, server) = (Place::new(), server());

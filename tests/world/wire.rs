@@ -31,7 +31,7 @@ fn what_is_stopped_while_connecting_sends_no_byte() {
     assert!(!outbox.snapshot(id).unwrap().in_doubt);
 }
 
-/// The request as it is on the wire: HTTP/1.1, a length, the key, and nothing of our own invention.
+/// F10: the request as it is on the wire: HTTP/1.1, a length, the key, and nothing of our own invention.
 #[test]
 fn the_wire_has_the_key_the_length_and_the_stored_headers() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
