@@ -342,12 +342,10 @@ impl Engine {
             let executor = Arc::clone(&self.parts.executor);
             self.parts.executor.spawn(Box::pin(async move {
                 // What it throws, or whether it panics, changes nothing: it is asked again.
-                drop(
-                    run_blocking(&executor, move || {
-                        listener.credentials_needed(account, reason)
-                    })
-                    .await,
-                );
+                let _told = run_blocking(&executor, move || {
+                    listener.credentials_needed(account, reason)
+                })
+                .await;
             }));
         }
         asking.again

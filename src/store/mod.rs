@@ -248,7 +248,7 @@ impl Store {
     }
 
     pub(crate) fn sign_out(self: &Arc<Self>) -> Result<(), OutboxError> {
-        self.writer.write(|tx| gates::sign_out(tx))
+        self.writer.write(gates::sign_out)
     }
 
     /// Takes note of credentials: their account and the names of their headers, nothing else.

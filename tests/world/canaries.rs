@@ -249,7 +249,7 @@ fn refusals(stage: &Stage, orders: &[Submission], said: &mut Said) {
     for url in [
         format!("http://ann:{QUERY}@localhost/"),
         format!("ftp://localhost/{QUERY}"),
-        format!("{QUERY}"),
+        QUERY.to_owned(),
         format!("http://localhost/?{QUERY} {QUERY}"),
         format!("http://[{QUERY}]/"),
     ] {
