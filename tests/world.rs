@@ -14,6 +14,8 @@ mod common;
 mod accepting;
 #[path = "world/agents.rs"]
 mod agents;
+#[path = "world/big_upload.rs"]
+mod big_upload;
 #[path = "world/bodies.rs"]
 mod bodies;
 #[path = "world/by_profile.rs"]

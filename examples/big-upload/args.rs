@@ -12,6 +12,9 @@ a process of its own, and compares that process's peak memory with that of a sma
   --json         print one JSON object instead of a table
   --megabytes N  the file's size, 1 to 4000
   --cuts N       how often the connection is cut, 0 to 20
+
+Exit status: 0 if there was one effect, of the same bytes, with less than 8 MiB more memory; 1 if
+not; 2 for a wrong argument.
 ";
 
 /// What to do.

@@ -22,6 +22,7 @@ mod rows;
 mod scenarios;
 mod words;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use crate::args::Command;
@@ -38,10 +39,10 @@ fn main() -> ExitCode {
 
 fn run() -> Result<ExitCode, String> {
     match args::parse(std::env::args_os().skip(1))? {
-        Command::Help => print!("{}", args::HELP),
+        Command::Help => say(args::HELP)?,
         Command::Table => {
             for scenario in scenarios::all() {
-                println!("{}", rows::table(&scenario));
+                say(&format!("{}\n", rows::table(&scenario)))?;
             }
         }
         Command::Check(path) => {
@@ -49,14 +50,22 @@ fn run() -> Result<ExitCode, String> {
                 .map_err(|error| format!("{} can't be read: {error}", path.display()))?;
             let differences = page::compare(&text, &scenarios::all());
             for difference in &differences {
-                println!("{}:{difference}", path.display());
+                say(&format!("{}:{difference}\n", path.display()))?;
             }
             if !differences.is_empty() {
                 return Ok(ExitCode::from(1));
             }
-            println!("The page says what the program decides.");
+            say("The page says what the program decides.\n")?;
         }
-        Command::One(question) => println!("{}", one::sentence(&question)),
+        Command::One(question) => say(&format!("{}\n", one::sentence(&question)))?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints. A reader that has seen enough, such as `head`, is no trouble.
+fn say(text: &str) -> Result<(), String> {
+    match write!(std::io::stdout().lock(), "{text}") {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.to_string()),
+        Ok(()) | Err(_) => Ok(()),
+    }
 }

@@ -336,3 +336,19 @@ fn a_mistake_on_the_command_line_is_told() {
         assert!(errors.starts_with("classify: "), "{wrong:?}: {errors}");
     }
 }
+
+/// A reader that has seen enough, such as `head`, is no trouble.
+#[test]
+fn a_reader_that_closes_the_pipe_ends_it_quietly() {
+    use std::process::{Command, Stdio};
+    let mut child = Command::new(crate::agents::binary("classify"))
+        .arg("--table")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
