@@ -15,7 +15,11 @@ use crate::outbox::Outbox;
 impl Outbox {
     /// Signs an account in, and any other out. Which one is remembered; its credentials are not.
     /// What others have submitted is kept and waits. An account whose gate was closed, since its
-    /// credentials were refused, is asked for new ones.
+    /// credentials were refused, is asked for new ones. Durable when it returns.
+    ///
+    /// # Errors
+    /// [`OutboxError::Invalid`] for a name that is empty or longer than 1,024 bytes;
+    /// [`OutboxError::Storage`].
     pub fn sign_in(&self, account: String) -> Result<(), OutboxError> {
         check_account(&account)?;
         let store = self.store()?;
@@ -81,7 +85,12 @@ impl Outbox {
 
     /// Tells what the system says of the network. Waits that are for want of one end within seconds;
     /// never a wait that the server asked for, and never the quiet time. What may only go over an
-    /// unmetered network is stopped when it costs. A hint: nothing depends on its coming.
+    /// unmetered network is stopped when it costs, and waits until somebody has told of one that doesn't.
+    /// For everything else it is a hint: nothing depends on its coming. Waits for a turn of the
+    /// delivery that is under way, some milliseconds.
+    ///
+    /// # Errors
+    /// [`OutboxError::Closed`], and [`OutboxError::Storage`] if the waits can't be written down.
     pub fn network_available(&self, kind: NetworkKind) -> Result<(), OutboxError> {
         self.store()?;
         self.core.engine.network_available(kind)

@@ -22,6 +22,8 @@ mod bodies_lost;
 mod bodies_orphans;
 #[path = "logic/budgets.rs"]
 mod budgets;
+#[path = "logic/cases.rs"]
+mod cases;
 #[path = "logic/convergence.rs"]
 mod convergence;
 #[path = "logic/credentials.rs"]

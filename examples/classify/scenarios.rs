@@ -189,6 +189,12 @@ pub fn all() -> Vec<Scenario> {
         answers("`plain_put`", ServerProfile::plain_put()),
         answers("`unkeyed`", ServerProfile::unkeyed()),
         faults("`unkeyed` without an answer", ServerProfile::unkeyed()),
+        answers("`stripe`", ServerProfile::stripe()),
+        answers("`paypal`", ServerProfile::paypal()),
+        answers("`adyen`", ServerProfile::adyen()),
+        answers("`square`", ServerProfile::square()),
+        answers("`google_aip155`", ServerProfile::google_aip155()),
+        answers("`matrix`", ServerProfile::matrix()),
         answers("`stripe`: `idempotency_error`", ServerProfile::stripe())
             .saying(r#"{"error":{"type":"idempotency_error"}}"#),
         answers("`paypal`: the key was used", ServerProfile::paypal())

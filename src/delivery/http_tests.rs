@@ -20,7 +20,7 @@ fn get(url: String) -> WireRequest {
     }
 }
 
-/// P4: a process that was frozen until others may have taken over sends nothing.
+/// P4, C15: a process that was frozen until others may have taken over sends nothing.
 #[test]
 fn nothing_leaves_once_the_lease_is_lost() {
     for request in [

@@ -15,7 +15,8 @@ use crate::policy::limits::MAX_NAME_BYTES;
 pub struct Submission {
     /// The action's ID, from `begin(slot)`, or minted or derived by the app.
     pub id: SubmissionId,
-    /// Whose action it is. Leave it out for what belongs to nobody, such as logs.
+    /// Whose action it is: it goes with that account's credentials, to whichever host its URL names.
+    /// Leave it out for what belongs to nobody, such as logs, and for other people's hosts.
     #[uniffi(default = None)]
     pub account: Option<String>,
     /// The HTTP method in capitals, for example `POST`.

@@ -59,7 +59,8 @@ pub struct ServerProfile {
 #[serde(rename_all = "snake_case")]
 pub enum KeyScope {
     /// For one token: with a refreshed one the same key executes again. In doubt, nothing is sent
-    /// again with other credentials without a decision.
+    /// again with other credentials without a decision. Credentials aren't stored, so after a
+    /// restart nobody can tell whether they are the same, and they count as others.
     Token,
     /// For the account, whatever its token is.
     Account,

@@ -110,7 +110,7 @@ fn a_closed_gate_survives_a_restart_a_reboot_and_any_clock_and_nothing_opens_it_
     }
 }
 
-/// F106: nothing that asks for another time is believed beyond the cap, and no zero-delay loop comes
+/// F59: nothing that asks for another time is believed beyond the cap, and no zero-delay loop comes
 /// of a wait of zero.
 #[test]
 fn waits_are_clamped_on_both_sides() {
