@@ -190,3 +190,30 @@ fn a_slot_belongs_to_the_account_that_is_signed_in() {
         assert_eq!(snapshot.state, SubmissionState::Pending);
     });
 }
+
+/// Another process signs somebody else in: this one's credentials are not that account's.
+#[test]
+fn what_another_process_signs_in_is_not_sent_with_the_credentials_of_this_one() {
+    let place = Place::new();
+    simulate(22, |world| async move {
+        let first = world.open(&place);
+        let second = world.open_apart(&place);
+        first.sign_in("ann".into()).unwrap();
+        supply(&first, "ann", "anns");
+        second.sign_in("bob".into()).unwrap();
+        second.submit(of("bob", order(&second, "bobs"))).unwrap();
+        first.start().unwrap();
+        world.pass(SECOND * 60).await;
+        assert_eq!(world.network.seen().len(), 0);
+        supply(&second, "bob", "bobs");
+        second.start().unwrap();
+        world.pass(SECOND * 5).await;
+        let sent: Vec<_> = world
+            .network
+            .seen()
+            .iter()
+            .map(|s| token(&s.request))
+            .collect();
+        assert_eq!(sent, [Some("bobs".to_owned())]);
+    });
+}
