@@ -34,6 +34,8 @@ mod demo;
 mod encodings;
 #[path = "world/faults.rs"]
 mod faults;
+#[path = "world/faults_in_doubt.rs"]
+mod faults_in_doubt;
 #[path = "world/files.rs"]
 mod files;
 #[path = "world/idle.rs"]
