@@ -59,3 +59,28 @@ fn what_came_meanwhile_is_not_asked_for() {
     let (_, reason) = desk.ask(&refused, 1, desk.supplies()).nudge.unwrap();
     assert_eq!(reason, CredentialsReason::Refused);
 }
+
+/// P10: between a claim and its launch, another account may have signed in.
+#[test]
+fn headers_are_given_for_what_was_claimed_with_and_for_nothing_else() {
+    let desk = desk();
+    let header = |value: &str| {
+        vec![Header {
+            name: "authorization".to_owned(),
+            value: value.to_owned(),
+        }]
+    };
+    desk.supply(&ann(), 1, header("anns"), None);
+    let claimed = desk.usable().unwrap();
+    assert_eq!(desk.headers(&claimed), Some(header("anns")));
+    desk.forget();
+    assert_eq!(desk.headers(&claimed), None);
+    let bob = SignedIn {
+        name: "bob".to_owned(),
+        ..ann()
+    };
+    desk.supply(&bob, 1, header("bobs"), None);
+    assert_eq!(desk.headers(&claimed), None);
+    desk.supply(&ann(), 2, header("newer"), None);
+    assert_eq!(desk.headers(&claimed), None);
+}
