@@ -12,6 +12,8 @@ mod common;
 
 #[path = "logic/attacks.rs"]
 mod attacks;
+#[path = "logic/attacks_credentials.rs"]
+mod attacks_credentials;
 #[path = "logic/bodies.rs"]
 mod bodies;
 #[path = "logic/bodies_kept.rs"]
@@ -48,6 +50,8 @@ mod intents;
 mod isolation;
 #[path = "logic/key_places.rs"]
 mod key_places;
+#[path = "logic/key_scopes.rs"]
+mod key_scopes;
 #[path = "logic/lapses.rs"]
 mod lapses;
 #[path = "logic/lifetime.rs"]
