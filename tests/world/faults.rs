@@ -9,7 +9,7 @@ use submit_once::{
 use submit_once_reference_server::{Behaviour, End, Matcher, Piece, ReferenceServer};
 
 use crate::agents::{assert_converged, server};
-use crate::stage::{Stage, telling_limits};
+use crate::stage::{Stage, fill_queue, telling_limits};
 
 const BACKOFF: u64 = 20;
 const QUIET: u64 = 120;
@@ -194,13 +194,7 @@ fn a_name_that_does_not_exist_leaves_no_doubt() {
 fn a_connection_that_is_not_accepted_in_time_leaves_no_doubt() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let mut waiting = Vec::new();
-    while let Ok(socket) =
-        std::net::TcpStream::connect_timeout(&address, Duration::from_millis(200))
-    {
-        waiting.push(socket);
-        assert!(waiting.len() < 10_000, "the queue has no end");
-    }
+    let _waiting = fill_queue(address);
     let limits = Limits {
         connect_timeout: Duration::from_millis(200),
         ..telling_limits()

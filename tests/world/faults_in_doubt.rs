@@ -9,7 +9,7 @@ use submit_once_reference_server::{
 };
 
 use crate::agents::{PATIENCE, assert_converged, server};
-use crate::stage::{Stage, telling_limits};
+use crate::stage::{Stage, fill_queue, telling_limits};
 
 /// The first attempt has its effect and loses its answer; the second meets this.
 fn second_meets(behaviour: Behaviour) -> (ReferenceServer, Stage, submit_once::SubmissionId) {
@@ -114,6 +114,32 @@ fn an_untrusted_certificate_settles_no_earlier_doubt() {
     stage.drain();
     assert!(bad.wait_for_tls(|seen| seen.connections >= 1, PATIENCE));
     assert_eq!(bad.tls_seen().application_bytes, 0);
+    assert_eq!(stage.marks(id), ["unknown", "not_applied"]);
+    let snapshot = stage.snapshot(id);
+    assert_eq!(snapshot.state, SubmissionState::Pending);
+    assert!(snapshot.in_doubt);
+}
+
+/// P5: the host's queue of connections is full, so that the next one gets no answer.
+#[test]
+fn a_connection_that_is_not_accepted_in_time_settles_no_earlier_doubt() {
+    let server = server();
+    server.script(Matcher::Any, vec![Behaviour::CommitThenDrop]);
+    let limits = Limits {
+        connect_timeout: Duration::from_millis(200),
+        ..telling_limits()
+    };
+    let stage = Stage::with(&server.url(), |config| config.limits(limits));
+    let id = stage.submit("/orders");
+    stage.drain();
+    assert_eq!(stage.marks(id), ["unknown"]);
+    let address = server.addr();
+    drop(server);
+    let listener = std::net::TcpListener::bind(address).unwrap();
+    let _waiting = fill_queue(address);
+    stage.hours_later();
+    stage.drain();
+    drop(listener);
     assert_eq!(stage.marks(id), ["unknown", "not_applied"]);
     let snapshot = stage.snapshot(id);
     assert_eq!(snapshot.state, SubmissionState::Pending);

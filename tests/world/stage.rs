@@ -43,6 +43,19 @@ pub fn telling_limits() -> Limits {
     }
 }
 
+/// Fills the queue of connections that a listener has not accepted: the next one gets no answer as long
+/// as these are kept.
+pub fn fill_queue(address: std::net::SocketAddr) -> Vec<std::net::TcpStream> {
+    let mut waiting = Vec::new();
+    while let Ok(socket) =
+        std::net::TcpStream::connect_timeout(&address, Duration::from_millis(200))
+    {
+        waiting.push(socket);
+        assert!(waiting.len() < 10_000, "the queue has no end");
+    }
+    waiting
+}
+
 pub struct Stage {
     pub place: Place,
     pub outbox: Arc<Outbox>,
