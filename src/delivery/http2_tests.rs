@@ -237,3 +237,79 @@ fn after_a_look_that_fails_no_request_becomes_whole() {
         "{arrived:?}"
     );
 }
+
+/// Serves one connection after the other, each with its answer.
+fn serve_each(answers: Vec<Vec<Frame>>) -> (String, crate::config::TlsConfig, Arrived) {
+    let chain = Chain::new();
+    let config = server_config(&chain.leaf, chain.sent(), &[b"h2"]);
+    let arrived = Arrived::default();
+    let serving = Arc::clone(&arrived);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!(
+        "https://localhost:{}",
+        listener.local_addr().unwrap().port()
+    );
+    std::thread::spawn(move || {
+        for answer in answers {
+            let (stream, _) = listener.accept().unwrap();
+            serve(stream, Arc::clone(&config), &serving, &answer);
+        }
+    });
+    (url, chain.trusting(), arrived)
+}
+
+/// P5: through a whole outbox, in doubt and not. What the server didn't begin with had no effect, and
+/// settles nothing of what was lost before.
+#[test]
+fn what_was_not_begun_is_repeated_and_settles_no_earlier_doubt() {
+    use crate::{Limits, Outbox, OutboxConfig, Submission, SubmissionId, SubmissionState, Waited};
+    const QUICK: std::time::Duration = std::time::Duration::from_millis(5);
+    let created = || vec![Frame::new(HEADERS, END_HEADERS | END_STREAM, 1, CREATED)];
+    for not_begun in [reset(REFUSED_STREAM), go_away(0, 0)] {
+        for in_doubt in [false, true] {
+            let mut answers = vec![not_begun.clone(), created()];
+            let mut marks = vec!["not_applied", "applied"];
+            if in_doubt {
+                // The request is read, and the connection ends without a word.
+                answers.insert(0, Vec::new());
+                marks.insert(0, "unknown");
+            }
+            let (url, tls, arrived) = serve_each(answers);
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("outbox.sqlite3");
+            let limits = Limits {
+                quiet_time: Some(QUICK),
+                backoff_first: QUICK,
+                ..Limits::default()
+            };
+            let config = OutboxConfig::at(path.to_str().unwrap())
+                .base_url(url)
+                .tls(tls)
+                .limits(limits);
+            let outbox = Outbox::open(config).unwrap();
+            let id = SubmissionId::new().unwrap();
+            let order = Submission::post(id, "/orders").json("{}");
+            outbox.submit(order).unwrap();
+            outbox.start().unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .build()
+                .unwrap();
+            let patience = std::time::Duration::from_secs(20);
+            let waited = runtime.block_on(outbox.wait(id, patience)).unwrap();
+            let Waited::Settled { snapshot } = waited else {
+                panic!("{waited:?}");
+            };
+            assert_eq!(snapshot.state, SubmissionState::Succeeded);
+            let sql = rusqlite::Connection::open(&path).unwrap();
+            let mut statement = sql.prepare("SELECT mark FROM attempt ORDER BY id").unwrap();
+            let found: Vec<String> = statement
+                .query_map([], |row| row.get(0))
+                .unwrap()
+                .map(Result::unwrap)
+                .collect();
+            assert_eq!(found, marks);
+            let requests = arrived.lock().unwrap().iter().filter(|f| f.ends()).count();
+            assert_eq!(requests, marks.len());
+        }
+    }
+}
