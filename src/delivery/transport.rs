@@ -350,6 +350,11 @@ impl ExchangeStop {
         Self(shared)
     }
 
+    /// How many bytes of the body the transport says it has handed over.
+    pub fn progress(&self) -> u64 {
+        self.0.sent.load(Ordering::Acquire)
+    }
+
     /// What `suspend` does to an exchange. True if it certainly sent nothing and never will.
     pub fn stop(&self) -> bool {
         self.0.stop(Fault::Stopped) == Fault::NotSent

@@ -29,6 +29,12 @@ pub(crate) const POINTS: &[Point] = &[
         check: large_body,
     },
     Point {
+        name: "progress",
+        about: "What of a large body has been handed over is told: without it the request would be \
+                given up while it is on its way.",
+        check: progress,
+    },
+    Point {
         name: "file_body",
         about: "A body from a file arrives whole, with its exact length.",
         check: file_body,
@@ -179,6 +185,22 @@ fn arrives(make: Make<'_>, content: &[u8], as_file: bool) -> Check {
 
 fn large_body(make: Make<'_>) -> Check {
     arrives(make, &pattern(1_000_003), false)
+}
+
+fn progress(make: Make<'_>) -> Check {
+    let server = Server::new(|mut connection| {
+        connection.read();
+        connection.answer("201 Created", "", b"");
+    })?;
+    let body = pattern(1_000_003);
+    let transport = make();
+    let running = begin(&transport, post(server.url("/orders"), &body));
+    running.answer()?;
+    server.end()?;
+    let told = running.stop.progress();
+    demand(told == body.len() as u64, || {
+        format!("of {} bytes {told} were told", body.len())
+    })
 }
 
 fn file_body(make: Make<'_>) -> Check {

@@ -82,6 +82,7 @@ const FLAWS: &[(Flaw, &[&str])] = &[
     (Flaw::AddsHeader, &["nothing_added"]),
     (Flaw::CutsLargeBodies, &["large_body"]),
     (Flaw::CutsLargeFiles, &["file_body"]),
+    (Flaw::TellsNoProgress, &["progress"]),
     (Flaw::PadsFiles, &["file_ended_early"]),
     (Flaw::OmitsLengthZero, &["empty_body_has_length_zero"]),
     (Flaw::FollowsRedirects, &["no_redirect"]),

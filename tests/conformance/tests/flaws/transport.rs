@@ -18,6 +18,7 @@ pub enum Flaw {
     AddsHeader,
     CutsLargeBodies,
     CutsLargeFiles,
+    TellsNoProgress,
     PadsFiles,
     OmitsLengthZero,
     BlocksInStart,
@@ -168,6 +169,9 @@ fn carry(
     let within = Arc::new(AtomicBool::new(false));
     let _ends_with_this = watch(flaw, exchange, &stream, &within);
     send_body(flaw, request, &mut stream)?;
+    if flaw != Flaw::TellsNoProgress {
+        exchange.progress(request.body.len());
+    }
     // What isn't read yet can be peeked at: at no moment an answer has come and isn't noticed.
     stream.peek(&mut [0]).map_err(|_| Failure::Reset)?;
     within.store(true, Ordering::SeqCst);
