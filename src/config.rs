@@ -32,9 +32,15 @@ pub struct OutboxConfig {
     /// Whom to trust over TLS, besides or instead of the bundled roots.
     #[uniffi(default = None)]
     pub tls: Option<TlsConfig>,
-    /// What identifies this boot of the device, where the host knows better than the system.
+    /// What identifies this boot of the device, where the host knows better than the system: on
+    /// Android the boot count.
     #[uniffi(default = None)]
     pub boot: Option<String>,
+    /// What identifies this installation of the app on this device, and is never restored with a
+    /// backup: on Android `ANDROID_ID`. Kept with a new database, so that a copy of it can be told
+    /// from the original. *Not compared yet.*
+    #[uniffi(default = None)]
+    pub install_id: Option<String>,
 }
 
 impl fmt::Debug for OutboxConfig {
@@ -60,6 +66,7 @@ impl OutboxConfig {
             user_agent: None,
             tls: None,
             boot: None,
+            install_id: None,
         }
     }
 

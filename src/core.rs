@@ -103,6 +103,7 @@ impl Core {
         let store = Store::open(&StoreConfig {
             path: path.clone(),
             vfs: seams.vfs,
+            install_id: config.install_id.clone(),
             limits: limits.clone(),
             clock: Arc::clone(&clock),
             entropy: Arc::clone(&entropy),

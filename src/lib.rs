@@ -53,6 +53,7 @@ mod model;
 mod outbox;
 mod policy;
 mod progress;
+mod runs;
 mod runtime;
 mod store;
 
@@ -85,6 +86,7 @@ pub use policy::limits::{Limits, default_limits};
 pub use policy::profile::{KeyPlace, KeyScope, KeySpelling, ReplayedErrors, ServerProfile};
 pub use policy::rules::{AnswerRule, HeaderCondition, MemberCondition, RuleVerdict};
 pub use progress::{ProgressListener, UploadProgress};
+pub use runs::RunNetwork;
 pub use runtime::{BoxFuture, Executor, OwnRuntime};
 pub use store::OpenReport;
 

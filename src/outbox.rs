@@ -194,13 +194,12 @@ impl Outbox {
     }
 
     /// Delivers what is due, until nothing is or the budget ends. For workers. A second drain in
-    /// the same process joins the first. Dropping the future stops the waiting, not the work. Fails
+    /// the same process joins the first. Dropping the future stops the waiting, and the work only if the budget says so. Fails
     /// if the database can't be used; what has been sent is not lost by that.
     pub async fn drain(&self, budget: DrainBudget) -> Result<DrainReport, OutboxError> {
         check_time("budget.time", budget.time)?;
         self.store()?;
-        let receiver = self.core.engine.drain(budget)?;
-        receiver.await.unwrap_or(Err(OutboxError::Closed))
+        self.core.engine.drain(budget)?.report().await
     }
 
     /// Delivers in the foreground from now on, when things become due, until `suspend` or `close`.

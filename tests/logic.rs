@@ -68,3 +68,5 @@ mod redirects;
 mod replay;
 #[path = "logic/retries.rs"]
 mod retries;
+#[path = "logic/runs.rs"]
+mod runs;

@@ -1,8 +1,9 @@
 //! A drain: "deliver what is due, within this budget". What WorkManager and BGTaskScheduler call.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use crate::clock::UptimeMs;
 use crate::error::OutboxError;
@@ -14,12 +15,19 @@ pub struct DrainBudget {
     /// The time after which `drain` returns. Nothing new is begun when what is begun would not end
     /// in time, by the slowest exchange of this drain so far.
     pub time: Duration,
+    /// The drain ends when its caller stops waiting for it: nothing new is begun for it then, and
+    /// what is on the wire comes to its end. Otherwise it goes on until its time is over.
+    #[uniffi(default = false)]
+    pub ends_with_caller: bool,
 }
 
 impl DrainBudget {
     /// A budget of this long.
     pub fn of(time: Duration) -> Self {
-        Self { time }
+        Self {
+            time,
+            ends_with_caller: false,
+        }
     }
 }
 
@@ -43,6 +51,8 @@ pub struct DrainReport {
     /// When something is due next, by this device's clock. Schedule the next run for it; nothing
     /// if no submission waits for a time.
     pub next_wake_at: Option<SystemTime>,
+    /// Submissions wait for an unmetered network, and for nothing else. Schedule a run for one.
+    pub awaits_unmetered: bool,
 }
 
 /// Why a drain returned.
@@ -58,9 +68,38 @@ pub enum DrainStop {
     Suspended,
 }
 
+/// Waiting for a drain's report.
+pub(crate) struct Draining {
+    pub(super) answer: oneshot::Receiver<Result<DrainReport, OutboxError>>,
+    pub(super) nudge: Arc<Notify>,
+}
+
+impl Draining {
+    pub(crate) async fn report(&mut self) -> Result<DrainReport, OutboxError> {
+        let report = (&mut self.answer).await;
+        report.unwrap_or(Err(OutboxError::Closed))
+    }
+}
+
+impl Drop for Draining {
+    fn drop(&mut self) {
+        // The pump looks whether the drain was to end with this.
+        self.answer.close();
+        self.nudge.notify_one();
+    }
+}
+
+/// What comes after a drain.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Next {
+    pub(super) wake_at: Option<SystemTime>,
+    pub(super) awaits_unmetered: bool,
+}
+
 /// A caller of `drain`, as the pump sees it.
 pub(super) struct Drain {
     pub(super) deadline: UptimeMs,
+    ends_with_caller: bool,
     slowest: Duration,
     report: DrainReport,
     sender: oneshot::Sender<Result<DrainReport, OutboxError>>,
@@ -69,6 +108,7 @@ pub(super) struct Drain {
 impl Drain {
     pub(super) fn new(
         deadline: UptimeMs,
+        ends_with_caller: bool,
         sender: oneshot::Sender<Result<DrainReport, OutboxError>>,
     ) -> Self {
         Self {
@@ -83,14 +123,21 @@ impl Drain {
                 in_flight: 0,
                 stopped: DrainStop::NothingDue,
                 next_wake_at: None,
+                awaits_unmetered: false,
             },
+            ends_with_caller,
             sender,
         }
     }
 
     /// There is still time for an exchange like the slowest so far.
     pub(super) fn claims_at(&self, now: UptimeMs) -> bool {
-        now < self.deadline && now.plus(self.slowest) <= self.deadline
+        now < self.deadline && now.plus(self.slowest) <= self.deadline && !self.is_over_early()
+    }
+
+    /// Its caller stopped waiting, and meant it.
+    pub(super) fn is_over_early(&self) -> bool {
+        self.ends_with_caller && self.sender.is_closed()
     }
 
     pub(super) fn note_exchange(&mut self, took: Duration) {
@@ -117,16 +164,12 @@ impl Drain {
         drop(self.sender.send(Err(error)));
     }
 
-    pub(super) fn finish(
-        self,
-        stopped: DrainStop,
-        in_flight: usize,
-        next_wake_at: Option<SystemTime>,
-    ) {
+    pub(super) fn finish(self, stopped: DrainStop, in_flight: usize, next: Next) {
         let report = DrainReport {
             stopped,
             in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),
-            next_wake_at,
+            next_wake_at: next.wake_at,
+            awaits_unmetered: next.awaits_unmetered,
             ..self.report
         };
         drop(self.sender.send(Ok(report)));

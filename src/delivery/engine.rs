@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::credentials::Desk;
-use super::drain::{Drain, DrainBudget, DrainReport, DrainStop};
+use super::drain::{Drain, DrainBudget, DrainStop, Draining, Next};
 use super::gate::{Gate, Report};
 use super::lease::Lease;
 use super::transport::Transport;
@@ -79,6 +79,8 @@ struct Turned {
     /// When the pump has to turn again by itself.
     next: Option<Duration>,
     in_flight: usize,
+    /// Submissions wait for an unmetered network alone.
+    awaits_unmetered: bool,
     /// Submissions wait for credentials that nobody has supplied.
     needs_credentials: bool,
     /// They may come at any moment.
@@ -135,19 +137,20 @@ impl Engine {
     }
 
     /// Delivers what is due within the budget. The work goes on if the caller stops waiting.
-    pub(crate) fn drain(
-        self: &Arc<Self>,
-        budget: DrainBudget,
-    ) -> Result<oneshot::Receiver<Result<DrainReport, OutboxError>>, OutboxError> {
-        let (sender, receiver) = oneshot::channel();
+    pub(crate) fn drain(self: &Arc<Self>, budget: DrainBudget) -> Result<Draining, OutboxError> {
+        let (sender, answer) = oneshot::channel();
         let deadline = self.parts.clock.now().uptime.plus(budget.time);
         self.demand(|demand| {
             demand.suspended = false;
-            demand
-                .drains
-                .push((demand.asked, Drain::new(deadline, sender)));
+            demand.drains.push((
+                demand.asked,
+                Drain::new(deadline, budget.ends_with_caller, sender),
+            ));
         })?;
-        Ok(receiver)
+        Ok(Draining {
+            answer,
+            nudge: Arc::clone(&self.nudge),
+        })
     }
 
     fn demand(self: &Arc<Self>, ask: impl FnOnce(&mut Demand)) -> Result<(), OutboxError> {
@@ -298,6 +301,7 @@ impl Engine {
                 self.renew(&mut gate);
                 self.retain(&mut gate, now);
                 turned.due = stepped.due;
+                turned.awaits_unmetered = stepped.awaits_unmetered;
                 let room = claims && gate.flights.len() < self.most_in_flight();
                 let renewal = (!gate.flights.is_empty()).then(|| self.parts.limits.lease / 4);
                 let due = if room { stepped.due } else { None };
@@ -362,10 +366,16 @@ impl Engine {
             && !turned.unsettled
             && !turned.awaits_credentials
             && turned.due.is_none_or(|due| !due.is_zero());
-        let wake_at = turned.wake.map(|wake| now.wall.plus(wake).to_system_time());
+        let after = Next {
+            wake_at: turned.wake.map(|wake| now.wall.plus(wake).to_system_time()),
+            awaits_unmetered: turned.awaits_unmetered,
+        };
         let mut going = Vec::new();
         let mut times: Vec<Duration> = next.into_iter().collect();
         for (asked, drain) in std::mem::take(&mut demand.drains) {
+            if drain.is_over_early() {
+                continue;
+            }
             if asked > turned.asked {
                 // It joined after the turn began, so nobody has looked for it yet.
                 times.push(Duration::ZERO);
@@ -375,15 +385,15 @@ impl Engine {
             let over = now.uptime >= drain.deadline
                 || (!drain.claims_at(now.uptime) && turned.in_flight == 0);
             if stopped {
-                drain.finish(DrainStop::Suspended, turned.in_flight, None);
+                drain.finish(DrainStop::Suspended, turned.in_flight, Next::default());
             } else if let Some(error) = &turned.error {
                 drain.fail(error.clone());
             } else if idle && turned.needs_credentials {
-                drain.finish(DrainStop::CredentialsNeeded, 0, wake_at);
+                drain.finish(DrainStop::CredentialsNeeded, 0, after);
             } else if idle {
-                drain.finish(DrainStop::NothingDue, 0, wake_at);
+                drain.finish(DrainStop::NothingDue, 0, after);
             } else if over {
-                drain.finish(DrainStop::BudgetEnded, turned.in_flight, wake_at);
+                drain.finish(DrainStop::BudgetEnded, turned.in_flight, after);
             } else {
                 times.push(drain.deadline.since(now.uptime));
                 going.push((asked, drain));

@@ -14,6 +14,9 @@ pub struct Receipt {
     pub id: SubmissionId,
     /// What the call met.
     pub kind: ReceiptKind,
+    /// True if this call made the outbox ask for a background run: whoever has a scheduler schedules
+    /// one, over any network or an unmetered one as the submission wants. See `request_run`.
+    pub run_requested: bool,
     /// How the submission stands now.
     pub snapshot: Snapshot,
 }

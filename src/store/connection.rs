@@ -24,6 +24,7 @@ pub(crate) struct StoreConfig {
     pub(crate) path: PathBuf,
     /// The name of the SQLite VFS; `None` for the default one.
     pub(crate) vfs: Option<String>,
+    pub(crate) install_id: Option<String>,
     pub(crate) limits: Limits,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
@@ -293,10 +294,11 @@ fn boot_write(
     let written = (|| {
         // Not only for a new file: its maker may have been killed right after making the tables.
         connection.execute(
-            "INSERT INTO meta (one, database_id, highest_wall)
-             VALUES (1, randomblob(16), :wall)
-             ON CONFLICT (one) DO UPDATE SET highest_wall = max(highest_wall, :wall)",
-            named_params! { ":wall": now.wall.0 },
+            "INSERT INTO meta (one, database_id, install_id, highest_wall)
+             VALUES (1, randomblob(16), :install_id, :wall)
+             ON CONFLICT (one) DO UPDATE SET highest_wall = max(highest_wall, :wall),
+                install_id = coalesce(install_id, :install_id)",
+            named_params! { ":install_id": config.install_id, ":wall": now.wall.0 },
         )?;
         let boot_token = now
             .boot

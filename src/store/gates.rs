@@ -74,17 +74,36 @@ pub(super) fn ways(tx: &Tx<'_>, terms: &Terms) -> rusqlite::Result<Vec<Way>> {
     Ok(ways)
 }
 
+/// True if a better network is all that some submissions wait for.
+pub(super) fn awaits_unmetered(tx: &Tx<'_>, terms: &Terms) -> rusqlite::Result<bool> {
+    let mut after = 0;
+    while !terms.unmetered
+        && let Some(channel) = next_ready(tx, after, "2")?
+    {
+        if access(tx, channel, terms)? != Access::SignedOut {
+            return Ok(true);
+        }
+        after = channel;
+    }
+    Ok(false)
+}
+
 fn next_channel(tx: &Tx<'_>, after: i64, terms: &Terms) -> rusqlite::Result<Option<i64>> {
-    let next = |ready: &str| {
-        tx.connection
-            .prepare_cached(&format!(
-                "SELECT min(channel) FROM submission WHERE ready = {ready} AND channel > ?1"
-            ))?
-            .query_row([after], |row| row.get::<_, Option<i64>>(0))
+    let any = next_ready(tx, after, "1")?;
+    let unmetered = if terms.unmetered {
+        next_ready(tx, after, "2")?
+    } else {
+        None
     };
-    let any = next("1")?;
-    let unmetered = if terms.unmetered { next("2")? } else { None };
     Ok(any.into_iter().chain(unmetered).min())
+}
+
+fn next_ready(tx: &Tx<'_>, after: i64, ready: &str) -> rusqlite::Result<Option<i64>> {
+    tx.connection
+        .prepare_cached(&format!(
+            "SELECT min(channel) FROM submission WHERE ready = {ready} AND channel > ?1"
+        ))?
+        .query_row([after], |row| row.get(0))
 }
 
 fn access(tx: &Tx<'_>, channel: i64, terms: &Terms) -> rusqlite::Result<Access> {

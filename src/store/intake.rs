@@ -3,16 +3,18 @@
 use rusqlite::{Connection, OptionalExtension, named_params};
 
 use super::bodies::Bodies;
+use super::owner::Owner;
 use super::rows::spell_headers;
 use super::submissions::{self, Row};
 use super::view::{self, tombstone};
 use super::writer::Tx;
-use super::{attempts, gates, loss, profiles};
+use super::{attempts, gates, loss, profiles, runs};
 use crate::error::OutboxError;
 use crate::model::body::FrozenBody;
 use crate::model::fingerprint::{Fingerprint, Identity, digest};
 use crate::model::outcome::{Receipt, ReceiptKind, Snapshot};
 use crate::model::request::{FrozenRequest, effect_text, key_place_text};
+use crate::runs::RunNetwork;
 
 /// Meets a submission of the same ID, if there is one: a receipt for a repeat, a refusal for a
 /// reuse. Reads only, so that it works on a full disk and a full queue.
@@ -49,6 +51,7 @@ pub(super) fn meet(
 /// Stores a request as a new submission.
 pub(super) fn accept(
     tx: &Tx<'_>,
+    owner: &Owner,
     bodies: &Bodies,
     request: &FrozenRequest,
     most: u32,
@@ -67,8 +70,18 @@ pub(super) fn accept(
     attempts::note_wall(tx)?;
     let row = submissions::by_seq(tx.connection, seq)?;
     submissions::feed(tx, &row)?;
-    let snapshot = view::whole(tx.connection, request.id)?;
-    Ok(receipt(ReceiptKind::Accepted, snapshot))
+    let network = if request.unmetered_only {
+        RunNetwork::Unmetered
+    } else {
+        RunNetwork::Any
+    };
+    Ok(Receipt {
+        run_requested: runs::request(tx, owner.id, network)?,
+        ..receipt(
+            ReceiptKind::Accepted,
+            view::whole(tx.connection, request.id)?,
+        )
+    })
 }
 
 /// Refuses what is new and can't be taken.
@@ -155,6 +168,7 @@ fn receipt(kind: ReceiptKind, snapshot: Snapshot) -> Receipt {
     Receipt {
         id: snapshot.id,
         kind,
+        run_requested: false,
         snapshot,
     }
 }

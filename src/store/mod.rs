@@ -26,6 +26,7 @@ mod profiles;
 mod resolve;
 mod retention;
 mod rows;
+mod runs;
 mod settle;
 mod slots;
 mod source;
@@ -60,6 +61,7 @@ use crate::model::outcome::{
 };
 use crate::model::request::FrozenRequest;
 use crate::policy::limits::{Limits, RELEASED_AT_ONCE};
+use crate::runs::RunNetwork;
 
 use bodies::{Bodies, keep_if_stored};
 use owner::Owner;
@@ -114,10 +116,10 @@ impl Store {
         }
         let (most, inline) = (self.limits.max_queued, self.limits.inline_body_bytes);
         let draft = self.bodies.place(&mut request, source.as_ref(), inline)?;
-        let bodies = Arc::clone(&self.bodies);
+        let store = Arc::clone(self);
         let result = self
             .writer
-            .write(move |tx| intake::accept(tx, &bodies, &request, most));
+            .write(move |tx| intake::accept(tx, &store.owner, &store.bodies, &request, most));
         keep_if_stored(draft, result.as_ref());
         result
     }
@@ -138,11 +140,11 @@ impl Store {
             });
             requests.push(request);
         }
-        let bodies = Arc::clone(&self.bodies);
+        let store = Arc::clone(self);
         let result: Result<Vec<Receipt>, _> = self.writer.write(move |tx| {
             requests
                 .iter()
-                .map(|request| intake::accept(tx, &bodies, request, most))
+                .map(|request| intake::accept(tx, &store.owner, &store.bodies, request, most))
                 .collect()
         });
         for (n, draft) in drafts.into_iter().enumerate() {
@@ -274,6 +276,32 @@ impl Store {
 
     pub(crate) fn wake(self: &Arc<Self>, id: SubmissionId) -> Result<Snapshot, OutboxError> {
         self.writer.write(move |tx| resolve::wake(tx, id))
+    }
+
+    pub(crate) fn request_run(self: &Arc<Self>, network: RunNetwork) -> Result<bool, OutboxError> {
+        let owner = self.owner.id;
+        self.writer
+            .write(move |tx| Ok(runs::request(tx, owner, network)?))
+    }
+
+    pub(crate) fn run_scheduled(self: &Arc<Self>, network: RunNetwork) -> Result<(), OutboxError> {
+        self.writer
+            .write(move |tx| Ok(runs::scheduled(tx, network)?))
+    }
+
+    pub(crate) fn clear_run_request(
+        self: &Arc<Self>,
+        network: RunNetwork,
+    ) -> Result<(), OutboxError> {
+        self.writer.write(move |tx| Ok(runs::clear(tx, network)?))
+    }
+
+    pub(crate) fn adopt_run_requests(self: &Arc<Self>) -> Result<Vec<RunNetwork>, OutboxError> {
+        if !self.read(|reader| Ok(runs::any_unscheduled(reader)?))? {
+            return Ok(Vec::new());
+        }
+        let store = Arc::clone(self);
+        self.writer.write(move |tx| runs::adopt(tx, &store.owner))
     }
 
     /// Settles what was answered and claims what is due, in one transaction.

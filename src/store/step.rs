@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::attempts;
 use super::claim::{Claim, claim, has_ready};
-use super::gates::{self, Access, SignedIn, Terms, Way, signed_in, ways};
+use super::gates::{self, Access, SignedIn, Terms, Way, awaits_unmetered, signed_in, ways};
 use super::owner::{self, LockFile, Owner};
 use super::settle::{Finished, settle};
 use super::submissions::{self, Due, Row, ask, change, or_quarantine};
@@ -45,6 +45,8 @@ pub(crate) struct Stepped {
     pub(crate) due: Option<Duration>,
     /// When a step has something else to do: an expiry, or another process's submissions.
     pub(crate) chores: Option<Duration>,
+    /// Submissions wait for an unmetered network alone.
+    pub(crate) awaits_unmetered: bool,
     /// The account that is signed in.
     pub(crate) signed_in: Option<SignedIn>,
     /// Submissions of that account wait for nothing but credentials.
@@ -86,6 +88,7 @@ pub(super) fn step(
         claims,
         lease,
         due: next_due(tx, &ways)?,
+        awaits_unmetered: awaits_unmetered(tx, &step.terms)?,
         signed_in: signed_in(tx.connection)?,
         needs_credentials: ways.iter().any(|way| way.access == Access::Credentials),
         chores: earliest([next_expiry(tx)?, others_wait]),
