@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use tokio::sync::Notify;
 use url::Url;
 
 use crate::clock::{Clock, SystemClock};
@@ -36,7 +35,6 @@ pub(crate) struct Core {
     identity: Option<(u64, u64)>,
     handles: AtomicUsize,
     observers: Mutex<Observers>,
-    pub(crate) listener: Mutex<Option<Arc<Notify>>>,
 }
 
 #[derive(Default)]
@@ -148,7 +146,6 @@ impl Core {
             path,
             handles: AtomicUsize::new(1),
             observers: Mutex::default(),
-            listener: Mutex::default(),
         })
     }
 
@@ -163,9 +160,6 @@ impl Core {
         let mut open = lock(&OPEN);
         if self.handles.fetch_sub(1, Ordering::AcqRel) > 1 {
             return;
-        }
-        if let Some(stop) = lock(&self.listener).take() {
-            stop.notify_one();
         }
         self.engine.uploads().stop();
         let desk = &self.engine.parts().desk;

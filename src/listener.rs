@@ -19,7 +19,8 @@ pub trait ChangeListener: Send + Sync {
 
 #[uniffi::export]
 impl Outbox {
-    /// Sets who is told that something has changed, or nobody. Replaces the one before.
+    /// Sets who is told that something has changed, or nobody. Replaces the one before of this
+    /// handle; other handles on the same path have listeners of their own.
     pub fn set_listener(
         &self,
         listener: Option<Arc<dyn ChangeListener>>,
@@ -27,7 +28,7 @@ impl Outbox {
         self.store()?;
         let stop = Arc::new(Notify::new());
         let next = listener.is_some().then(|| Arc::clone(&stop));
-        if let Some(before) = std::mem::replace(&mut *lock(&self.core.listener), next) {
+        if let Some(before) = std::mem::replace(&mut *lock(&self.listening), next) {
             before.notify_one();
         }
         if let Some(listener) = listener {
@@ -55,6 +56,8 @@ async fn listen(
     let observing = core.observe();
     loop {
         tokio::select! {
+            biased;
+            () = stop.notified() => break,
             result = changed.changed() => {
                 if result.is_err() || core.engine.is_closed() {
                     break;
@@ -62,7 +65,6 @@ async fn listen(
                 let listener = Arc::clone(&listener);
                 run_blocking(&executor, move || listener.changed()).await;
             }
-            () = stop.notified() => break,
         }
     }
     drop(observing);

@@ -1,12 +1,14 @@
 //! The façade: what apps call. Calls that touch the disk are synchronous and short; `drain` and
 //! `wait` are futures that only wait, so dropping one loses nothing.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::sync::Notify;
+
 use crate::config::{OutboxConfig, Seams};
-use crate::core::Core;
+use crate::core::{Core, lock};
 use crate::delivery::drain::{DrainBudget, DrainReport};
 use crate::delivery::engine::NetworkKind;
 use crate::error::{OpenError, OutboxError};
@@ -32,6 +34,8 @@ pub struct Outbox {
     pub(crate) core: Arc<Core>,
     report: OpenReport,
     closed: AtomicBool,
+    /// Stops the telling of this handle's listener.
+    pub(crate) listening: Mutex<Option<Arc<Notify>>>,
 }
 
 /// What the outbox knows of an ID that the app kept.
@@ -222,7 +226,12 @@ impl Outbox {
     /// on the same path stay open. Calling it again does nothing.
     pub fn close(&self) {
         if !self.closed.swap(true, Ordering::AcqRel) {
+            if let Some(stop) = lock(&self.listening).take() {
+                stop.notify_one();
+            }
             self.core.release();
+            // Who waits with this handle learns that it is closed, though others hold the core.
+            self.core.engine.changed().send_modify(|count| *count += 1);
         }
     }
 
@@ -294,6 +303,7 @@ impl Outbox {
             core,
             report,
             closed: AtomicBool::new(false),
+            listening: Mutex::default(),
         }))
     }
 

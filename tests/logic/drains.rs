@@ -248,6 +248,11 @@ fn after_close_every_call_says_so() {
         assert_eq!(outbox.stats().unwrap_err(), closed);
         assert_eq!(outbox.retain().unwrap_err(), closed);
         assert_eq!(outbox.set_listener(None).unwrap_err(), closed);
+        let any = submit_once::RunNetwork::Any;
+        assert_eq!(outbox.request_run(any).unwrap_err(), closed);
+        assert_eq!(outbox.run_scheduled(any).unwrap_err(), closed);
+        assert_eq!(outbox.clear_run_request(any).unwrap_err(), closed);
+        assert_eq!(outbox.adopt_run_requests().unwrap_err(), closed);
         let list = outbox.list(Default::default(), Default::default());
         assert_eq!(list.unwrap_err(), closed);
         let resolved = outbox.resolve(id, 1, submit_once::Resolution::GiveUp);

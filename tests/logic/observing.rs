@@ -140,6 +140,43 @@ fn a_listener_is_nudged_may_call_back_in_and_may_fail() {
     });
 }
 
+/// Two parts of an app that open the same path don't take each other's listener away.
+#[test]
+fn each_handle_has_a_listener_and_an_end_of_its_own() {
+    let place = Place::new();
+    simulate(9, |world| async move {
+        let (first, second) = (world.open(&place), world.open(&place));
+        let listener = |outbox: &Arc<submit_once::Outbox>| {
+            let counter = Arc::new(Counter {
+                calls: AtomicUsize::new(0),
+                outbox: Arc::downgrade(outbox),
+                fails: false,
+            });
+            outbox
+                .set_listener(Some(Arc::clone(&counter) as _))
+                .unwrap();
+            counter
+        };
+        let counters = [listener(&first), listener(&second)];
+        let calls = |n: usize| counters[n].calls.load(Ordering::SeqCst);
+        let order = order(&first, "a");
+        first.submit(order.clone()).unwrap();
+        world.pass(Duration::from_secs(2)).await;
+        assert!(calls(0) >= 1 && calls(1) >= 1);
+        let waiting = first.wait(order.id, Duration::from_secs(3_600));
+        let (waited, before) = tokio::join!(waiting, async {
+            world.pass(Duration::from_secs(1)).await;
+            first.close();
+            (calls(0), calls(1))
+        });
+        assert_eq!(waited, Err(submit_once::OutboxError::Closed));
+        drain(&second).await;
+        world.pass(Duration::from_secs(2)).await;
+        assert_eq!(calls(0), before.0);
+        assert!(calls(1) > before.1);
+    });
+}
+
 #[test]
 fn waiting_resolves_for_what_happened_before_and_times_out_without_a_change() {
     let place = Place::new();

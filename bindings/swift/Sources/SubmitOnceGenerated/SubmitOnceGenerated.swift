@@ -1213,7 +1213,8 @@ public protocol OutboxProtocol: AnyObject, Sendable {
     func supplyCredentials(account: String, headers: [Header], validUntil: Date?) throws
 
     /**
-     * Sets who is told that something has changed, or nobody. Replaces the one before.
+     * Sets who is told that something has changed, or nobody. Replaces the one before of this
+     * handle; other handles on the same path have listeners of their own.
      */
     func setListener(listener: ChangeListener?) throws
 
@@ -1532,7 +1533,8 @@ open func supplyCredentials(account: String, headers: [Header], validUntil: Date
 }
 
     /**
-     * Sets who is told that something has changed, or nobody. Replaces the one before.
+     * Sets who is told that something has changed, or nobody. Replaces the one before of this
+     * handle; other handles on the same path have listeners of their own.
      */
 open func setListener(listener: ChangeListener?)throws   {try rustCallWithError(FfiConverterTypeOutboxError_lift) {
         uniffiCallStatus in
@@ -9298,7 +9300,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_supply_credentials() != 52020) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_outbox_set_listener() != 55679) {
+    if (uniffi_submit_once_checksum_method_outbox_set_listener() != 34266) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_begin() != 57570) {

@@ -1145,7 +1145,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_supply_credentials() and 0xFFFF) != 52020) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_set_listener() and 0xFFFF) != 55679) {
+    if ((lib.uniffi_submit_once_checksum_method_outbox_set_listener() and 0xFFFF) != 34266) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_begin() and 0xFFFF) != 57570) {
@@ -2569,7 +2569,8 @@ public interface OutboxInterface {
     fun `supplyCredentials`(`account`: kotlin.String, `headers`: List<Header>, `validUntil`: java.time.Instant?)
 
     /**
-     * Sets who is told that something has changed, or nobody. Replaces the one before.
+     * Sets who is told that something has changed, or nobody. Replaces the one before of this
+     * handle; other handles on the same path have listeners of their own.
      */
     fun `setListener`(`listener`: ChangeListener?)
 
@@ -2953,7 +2954,8 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 
 
     /**
-     * Sets who is told that something has changed, or nobody. Replaces the one before.
+     * Sets who is told that something has changed, or nobody. Replaces the one before of this
+     * handle; other handles on the same path have listeners of their own.
      */
     @Throws(OutboxException::class)override fun `setListener`(`listener`: ChangeListener?)
         =
