@@ -1,0 +1,3 @@
+package dev.submitonce
+
+public class Probe
