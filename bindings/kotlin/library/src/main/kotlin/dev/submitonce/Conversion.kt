@@ -1,0 +1,130 @@
+package dev.submitonce
+
+import dev.submitonce.internal.Body as RawBody
+import dev.submitonce.internal.CancelOutcome as RawCancelOutcome
+import dev.submitonce.internal.Change as RawChange
+import dev.submitonce.internal.DrainReport as RawDrainReport
+import dev.submitonce.internal.Outcome as RawOutcome
+import dev.submitonce.internal.Receipt as RawReceipt
+import dev.submitonce.internal.Resolution as RawResolution
+import dev.submitonce.internal.Snapshot as RawSnapshot
+import dev.submitonce.internal.Submission as RawSubmission
+import dev.submitonce.internal.SubmissionState as RawState
+import dev.submitonce.internal.UploadProgress as RawProgress
+import dev.submitonce.internal.Waited as RawWaited
+import dev.submitonce.internal.WaitingFor as RawWaitingFor
+
+// Between the generated types and those that apps see. The generated ones have unsigned numbers,
+// arrays that compare by identity, and texts that show what they hold.
+
+internal fun Submission.lowered(): RawSubmission =
+    RawSubmission(
+        id = id,
+        account = account,
+        method = method,
+        url = url,
+        effect = effect,
+        headers = headers,
+        body = body.lowered(),
+        priority = priority,
+        expiresAt = expiresAt,
+        lane = lane,
+        replaces = replaces,
+        after = after,
+        probe = probe,
+        unmeteredOnly = unmeteredOnly,
+    )
+
+private fun Body.lowered(): RawBody =
+    when (this) {
+        Body.Empty -> RawBody.Empty
+        is Body.Json -> RawBody.Json(text)
+        is Body.Bytes -> RawBody.Bytes(contentType, bytes)
+        is Body.FromFile -> RawBody.File(contentType, file.path)
+    }
+
+internal fun Resolution.lowered(): RawResolution =
+    when (this) {
+        is Resolution.RetrySameKey -> RawResolution.RetrySameKey(acceptSecondEffect)
+        is Resolution.ItHappened -> RawResolution.ItHappened(result)
+        Resolution.GiveUp -> RawResolution.GiveUp
+    }
+
+internal fun RawReceipt.lifted(): Receipt = Receipt(id, kind, snapshot.lifted())
+
+internal fun RawSnapshot.lifted(): Snapshot =
+    Snapshot(
+        id = id,
+        account = account,
+        method = method,
+        url = url,
+        effect = effect,
+        state = state.lifted(),
+        revision = revision,
+        waitingFor = waitingFor?.lifted(),
+        attempts = attempts.toInt(),
+        inDoubt = inDoubt,
+        acceptedAt = acceptedAt,
+        lastProblem = lastProblem,
+        outcome = outcome?.lifted(),
+        lateEvidence = lateEvidence,
+    )
+
+private fun RawOutcome.lifted(): Outcome =
+    Outcome(status?.toInt(), contentType, headers, body, resultMissing, settledAt)
+
+internal fun RawState.lifted(): SubmissionState =
+    when (this) {
+        RawState.Pending -> SubmissionState.Pending
+        RawState.InFlight -> SubmissionState.InFlight
+        is RawState.Held -> SubmissionState.Held(reason)
+        RawState.Succeeded -> SubmissionState.Succeeded
+        is RawState.Rejected -> SubmissionState.Rejected(reason)
+        RawState.Cancelled -> SubmissionState.Cancelled
+        RawState.Expired -> SubmissionState.Expired
+        is RawState.Superseded -> SubmissionState.Superseded(by)
+        RawState.Abandoned -> SubmissionState.Abandoned
+    }
+
+private fun RawWaitingFor.lifted(): WaitingFor =
+    when (this) {
+        is RawWaitingFor.Due -> WaitingFor.Due(at)
+        is RawWaitingFor.Network -> WaitingFor.Network(at)
+        is RawWaitingFor.Certificate -> WaitingFor.Certificate(at, clockSuspected)
+        RawWaitingFor.Unmetered -> WaitingFor.Unmetered
+        is RawWaitingFor.Gate -> WaitingFor.Gate(until)
+        RawWaitingFor.Credentials -> WaitingFor.Credentials
+        RawWaitingFor.SignedOut -> WaitingFor.SignedOut
+    }
+
+internal fun RawWaited.lifted(): Waited =
+    when (this) {
+        is RawWaited.Settled -> Waited.Settled(snapshot.lifted())
+        is RawWaited.Held -> Waited.Held(snapshot.lifted())
+        is RawWaited.TimedOut -> Waited.TimedOut(snapshot.lifted())
+    }
+
+internal fun RawCancelOutcome.lifted(): CancelOutcome =
+    when (this) {
+        RawCancelOutcome.Cancelled -> CancelOutcome.Cancelled
+        is RawCancelOutcome.AlreadyFinal -> CancelOutcome.AlreadyFinal(snapshot.lifted())
+        is RawCancelOutcome.MayHaveHappened -> CancelOutcome.MayHaveHappened(snapshot.lifted())
+    }
+
+internal fun RawDrainReport.lifted(): DrainReport =
+    DrainReport(
+        attempts = attempts.toInt(),
+        succeeded = succeeded.toInt(),
+        endedOtherwise = endedOtherwise.toInt(),
+        held = held.toInt(),
+        toRepeat = toRepeat.toInt(),
+        inFlight = inFlight.toInt(),
+        stopped = stopped,
+        nextWakeAt = nextWakeAt,
+        awaitsUnmetered = awaitsUnmetered,
+    )
+
+internal fun RawChange.lifted(): FeedEvent.Change =
+    FeedEvent.Change(cursor, id, state.lifted(), revision, at)
+
+internal fun RawProgress.lifted(): UploadProgress = UploadProgress(id, sent.toLong(), total.toLong())

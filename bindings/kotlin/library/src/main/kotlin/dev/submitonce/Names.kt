@@ -1,0 +1,55 @@
+package dev.submitonce
+
+/** What a repeat does at the server. */
+public typealias Effect = dev.submitonce.internal.Effect
+
+/** A header: a name and a value. */
+public typealias Header = dev.submitonce.internal.Header
+
+/** Why a submission waits for a decision. */
+public typealias HoldReason = dev.submitonce.internal.HoldReason
+
+/** Why a submission was rejected. */
+public typealias RejectReason = dev.submitonce.internal.RejectReason
+
+/** What a call of [Outbox.submit] met. */
+public typealias ReceiptKind = dev.submitonce.internal.ReceiptKind
+
+/** Which submissions to list. */
+public typealias ListFilter = dev.submitonce.internal.ListFilter
+
+/** Why a drain returned. */
+public typealias DrainStop = dev.submitonce.internal.DrainStop
+
+/** Why credentials are asked for. */
+public typealias CredentialsReason = dev.submitonce.internal.CredentialsReason
+
+/** What kind of network there is. */
+public typealias NetworkKind = dev.submitonce.internal.NetworkKind
+
+/** The network that a background run needs. */
+public typealias RunNetwork = dev.submitonce.internal.RunNetwork
+
+/** What opening found and did. */
+public typealias OpenReport = dev.submitonce.internal.OpenReport
+
+/** Numbers about an outbox. Totals count since the database was made. */
+public typealias Stats = dev.submitonce.internal.Stats
+
+/** What this version doesn't deliver yet. */
+public typealias Feature = dev.submitonce.internal.Feature
+
+/** Whom to trust over TLS. There is no way to trust everybody. */
+public typealias TlsConfig = dev.submitonce.internal.TlsConfig
+
+/** A public key that a host must show. */
+public typealias CertificatePin = dev.submitonce.internal.CertificatePin
+
+/** Where root certificates come from. */
+public typealias TrustRoots = dev.submitonce.internal.TrustRoots
+
+/** The numbers an app may tune. Copy [defaultLimits] and change what you must. */
+public typealias Limits = dev.submitonce.internal.Limits
+
+/** The limits that are right for most. */
+public fun defaultLimits(): Limits = translated { dev.submitonce.internal.defaultLimits() }

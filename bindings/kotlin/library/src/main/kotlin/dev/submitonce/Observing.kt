@@ -1,0 +1,123 @@
+package dev.submitonce
+
+import dev.submitonce.internal.ChangeListener
+import dev.submitonce.internal.ChangePage
+import dev.submitonce.internal.PageRequest
+import dev.submitonce.internal.ProgressListener
+import kotlinx.coroutines.flow.Flow
+import kotlinx.coroutines.flow.distinctUntilChanged
+import kotlinx.coroutines.flow.flow
+import kotlinx.coroutines.flow.map
+import kotlinx.coroutines.flow.transformWhile
+import java.util.UUID
+import dev.submitonce.internal.Outbox as RawOutbox
+import dev.submitonce.internal.UploadProgress as RawProgress
+
+/** How many changes are read at once. */
+private const val FEED_PAGE = 256u
+
+/** Uploads that are remembered, for each collector. */
+private const val UPLOADS = 1_000
+
+private class Recent : LinkedHashMap<UUID, RawProgress>() {
+    override fun removeEldestEntry(eldest: MutableMap.MutableEntry<UUID, RawProgress>?) = size > UPLOADS
+}
+
+/**
+ * What can be watched. A nudge says only that something has changed; what it was is read from the
+ * database, so that nothing depends on a nudge being delivered in time, or once.
+ */
+internal class Observing(private val raw: RawOutbox) {
+    private val changes = Nudges(::listen)
+
+    private fun listen(on: Boolean) {
+        if (on) {
+            translated { raw.setListener(listener) }
+        } else {
+            ifOpen { raw.setListener(null) }
+        }
+    }
+
+    private val listener = object : ChangeListener {
+        override fun changed() = changes.nudge()
+    }
+
+    /** The outbox was closed: whoever waits for a change learns it. */
+    fun nudge() = changes.nudge()
+
+    fun one(id: UUID): Flow<Snapshot> =
+        changes.flow()
+            .map { translated { raw.snapshot(id).lifted() } }
+            .distinctUntilChanged { before, now -> before.revision == now.revision && before.waitingFor == now.waitingFor }
+            .transformWhile { snapshot ->
+                emit(snapshot)
+                !snapshot.state.isFinal
+            }
+
+    fun list(filter: ListFilter, limit: Int): Flow<List<Snapshot>> =
+        changes.flow()
+            .map { translated { raw.list(filter, PageRequest(0, limit.coerceAtLeast(0).toUInt())) } }
+            .map { page -> page.snapshots.map { it.lifted() } }
+            .distinctUntilChanged()
+
+    fun feed(after: Long): Flow<FeedEvent> = flow {
+        var cursor = after
+        changes.flow().collect {
+            var more = true
+            while (more) {
+                when (val page = translated { raw.changes(cursor, FEED_PAGE) }) {
+                    is ChangePage.Changes -> {
+                        page.changes.forEach { emit(it.lifted()) }
+                        cursor = page.next
+                        more = page.more
+                    }
+                    is ChangePage.Resync -> {
+                        emit(FeedEvent.Resync(page.next))
+                        cursor = page.next
+                    }
+                }
+            }
+        }
+    }
+
+    // Progress isn't kept anywhere, so it is collected as it comes: the latest of each submission.
+    private val latest = Recent()
+    private val progress = Nudges(::listenToUploads)
+
+    private fun listenToUploads(on: Boolean) {
+        if (!on) {
+            ifOpen { raw.setProgressListener(null) }
+            return
+        }
+        translated {
+            raw.setProgressListener(
+                object : ProgressListener {
+                    override fun progressed(progress: List<RawProgress>) {
+                        synchronized(latest) { progress.forEach { latest[it.id] = it } }
+                        this@Observing.progress.nudge()
+                    }
+                },
+            )
+        }
+    }
+
+    fun uploads(): Flow<UploadProgress> = flow {
+        val told = Recent()
+        progress.flow().collect {
+            val news = synchronized(latest) { latest.values.filter { told[it.id] != it } }
+            news.forEach {
+                told[it.id] = it
+                emit(it.lifted())
+            }
+        }
+    }
+
+    /** For what has no sense after the outbox was closed, and needs no error then. */
+    private fun ifOpen(call: () -> Unit) {
+        try {
+            translated(call)
+        } catch (_: SubmitOnceException.Closed) {
+            // Nobody is told any more.
+        }
+    }
+}

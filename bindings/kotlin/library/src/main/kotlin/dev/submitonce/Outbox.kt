@@ -1,0 +1,322 @@
+package dev.submitonce
+
+import dev.submitonce.internal.CredentialsListener
+import dev.submitonce.internal.DrainBudget
+import dev.submitonce.internal.OutboxConfig
+import dev.submitonce.internal.PageRequest
+import kotlinx.coroutines.CoroutineDispatcher
+import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.NonCancellable
+import kotlinx.coroutines.SupervisorJob
+import kotlinx.coroutines.cancel
+import kotlinx.coroutines.flow.Flow
+import kotlinx.coroutines.flow.flowOn
+import kotlinx.coroutines.withContext
+import java.io.Closeable
+import java.io.File
+import java.time.Duration
+import java.time.Instant
+import java.util.UUID
+import java.util.concurrent.atomic.AtomicBoolean
+import dev.submitonce.internal.Outbox as RawOutbox
+
+/**
+ * A durable outbox: submissions go in once, and come out settled.
+ *
+ * Open one per database and keep it as long as the process lives. It may be used from any number of
+ * coroutines and threads; two outboxes of one path in a process share everything.
+ *
+ * Functions that touch the disk suspend, and do so on the dispatcher that the outbox was opened with.
+ * A coroutine that is cancelled while one runs stops waiting; what was begun is finished: a
+ * submission whose receipt nobody waited for is stored all the same, and submitting it again joins it.
+ *
+ * All functions throw [SubmitOnceException]; after [close], [SubmitOnceException.Closed].
+ */
+public class Outbox private constructor(
+    private val raw: RawOutbox,
+    private val dispatcher: CoroutineDispatcher,
+    scheduler: RunScheduler?,
+    private val onCallbackError: (Throwable) -> Unit,
+) : Closeable {
+    private val closed = AtomicBoolean()
+    private val scope = CoroutineScope(SupervisorJob() + dispatcher)
+    private val observing = Observing(raw)
+
+    private val runs = Runs(raw, scheduler, onCallbackError)
+
+    /** What background runs do. Null without a scheduler. */
+    public val plan: DrainPlan? = scheduler?.let { DrainPlan(this, runs, it, Instant::now) }
+
+    /** What opening found and did. */
+    public val openReport: OpenReport = raw.openReport()
+
+    /**
+     * The ID of an intent, for example "new-order-form": the same one after rotation, process death
+     * and "back and try again", until its submission is settled or the slot is discarded. Slots are
+     * those of the account that is signed in.
+     */
+    public suspend fun begin(slot: String): UUID = call { raw.begin(slot) }
+
+    /** Forgets a slot, so that [begin] gives a new ID. What was submitted goes on. */
+    public suspend fun discard(slot: String): Unit = call { raw.discard(slot) }
+
+    /**
+     * Takes a submission over. Durable when it returns: it survives the end of the process and a loss
+     * of power. A repeat of the same submission is met, not stored again, so that a button may call
+     * this as often as it is tapped.
+     *
+     * @throws SubmitOnceException.KeyReused if the ID belongs to another submission. Others say what
+     *   to mend. Nothing is stored then.
+     */
+    public suspend fun submit(submission: Submission): Receipt = call {
+        val receipt = raw.submit(submission.lowered())
+        runs.submitted(submission, receipt)
+        receipt.lifted()
+    }
+
+    /** Takes several submissions over, all or none, in one transaction. */
+    public suspend fun submitAll(submissions: List<Submission>): List<Receipt> = call {
+        val receipts = raw.submitAll(submissions.map { it.lowered() })
+        submissions.zip(receipts).forEach { (submission, receipt) -> runs.submitted(submission, receipt) }
+        receipts.map { it.lifted() }
+    }
+
+    /**
+     * How a submission stands, with its result once it has one.
+     *
+     * @throws SubmitOnceException.UnknownId
+     */
+    public suspend fun snapshot(id: UUID): Snapshot = call { raw.snapshot(id).lifted() }
+
+    /**
+     * What the outbox knows of IDs that the app kept in a database of its own, for the app's start.
+     * Null for one that was never submitted here: submit it again, with this ID.
+     */
+    public suspend fun reconcile(ids: Collection<UUID>): Map<UUID, Snapshot?> = call {
+        raw.reconcile(ids.toList()).associate { it.id to it.snapshot?.lifted() }
+    }
+
+    /** A part of the list of submissions, in the order of acceptance; 1 to 1,000 of them. */
+    public suspend fun list(
+        filter: ListFilter = ListFilter.ALL,
+        after: Long = 0,
+        limit: Int = 100,
+    ): Page = call {
+        val page = raw.list(filter, PageRequest(after, limit.coerceAtLeast(0).toUInt()))
+        Page(page.snapshots.map { it.lifted() }, page.next)
+    }
+
+    /**
+     * Waits until a submission is settled or held, or the time is over. Resolves also if that happened
+     * before, or in another process (noticed within a second).
+     */
+    public suspend fun wait(id: UUID, timeout: Duration): Waited =
+        translated { raw.wait(id, timeout).lifted() }
+
+    /**
+     * Delivers what is due, until nothing is or the time is over. For background runs; a foreground
+     * app calls [start]. A second drain in the same process joins the first.
+     *
+     * Cancelling stops the waiting at once. The work goes on within its time, unless
+     * [stopWhenCancelled]: then nothing more is begun for it, and what is on the wire comes to its end.
+     */
+    public suspend fun drain(time: Duration, stopWhenCancelled: Boolean = false): DrainReport =
+        translated { raw.drain(DrainBudget(time, stopWhenCancelled)).lifted() }
+
+    /** Delivers in the foreground from now on, when things become due, until [suspendDelivery] or [close]. */
+    public suspend fun start(): Unit = call { raw.start() }
+
+    /**
+     * Stops and is quiet: when it returns, nothing is on the wire and no transaction is open. Requests
+     * that may have left are in doubt then, and repeated later with the same key. [start] or [drain]
+     * go on.
+     */
+    public suspend fun suspendDelivery(): Unit = call { raw.suspend() }
+
+    /** Cancels a submission, and says honestly what that was worth. */
+    public suspend fun cancel(id: UUID): CancelOutcome = call { raw.cancel(id).lifted() }
+
+    /**
+     * Decides a held submission.
+     *
+     * @param revision that of the snapshot that the decision is about.
+     * @throws SubmitOnceException.Stale if it has changed since.
+     */
+    public suspend fun resolve(id: UUID, revision: Long, resolution: Resolution): Snapshot = call {
+        val snapshot = raw.resolve(id, revision, resolution.lowered())
+        runs.request(RunNetwork.ANY)
+        snapshot.lifted()
+    }
+
+    /**
+     * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time, never
+     * makes a second submission.
+     */
+    public suspend fun wake(id: UUID): Snapshot = call {
+        val snapshot = raw.wake(id)
+        runs.request(RunNetwork.ANY)
+        snapshot.lifted()
+    }
+
+    /**
+     * Signs an account in, and any other out. Which one is remembered; its credentials are not. What
+     * others have submitted is kept and waits.
+     */
+    public suspend fun signIn(account: String): Unit = call {
+        raw.signIn(account)
+        runs.request(RunNetwork.ANY)
+    }
+
+    /** Signs the account out and forgets its credentials. What it has submitted waits for it. */
+    public suspend fun signOut(): Unit = call { raw.signOut() }
+
+    /** The account that is signed in, here or by another process. */
+    public suspend fun signedIn(): String? = call { raw.signedIn() }
+
+    /**
+     * Gives credentials without being asked, after a sign-in for example.
+     *
+     * @throws SubmitOnceException.NotSignedIn for another account than the one that is signed in.
+     */
+    public suspend fun supplyCredentials(account: String, credentials: Credentials): Unit = call {
+        raw.supplyCredentials(account, credentials.headers, credentials.validUntil)
+        runs.request(RunNetwork.ANY)
+    }
+
+    /** Tells what the system says of the network. A hint: nothing depends on its coming. */
+    public suspend fun networkAvailable(kind: NetworkKind): Unit = call { raw.networkAvailable(kind) }
+
+    /** Numbers about the outbox. */
+    public suspend fun stats(): Stats = call { raw.stats() }
+
+    /**
+     * Drops what retention no longer keeps, one small step at a time. True if there may be more. An
+     * idle outbox does it by itself.
+     */
+    public suspend fun retain(): Boolean = call { raw.retain() }
+
+    /**
+     * The states of one submission: how it stands, and each later state until the final one, which
+     * ends the flow. A slow collector misses states in between, never the last.
+     */
+    public fun observe(id: UUID): Flow<Snapshot> = observing.one(id).flowOn(dispatcher)
+
+    /** The first [limit] entries of a list, and the same again after each change of the outbox. */
+    public fun observeList(filter: ListFilter = ListFilter.ALL, limit: Int = 100): Flow<List<Snapshot>> =
+        observing.list(filter, limit).flowOn(dispatcher)
+
+    /**
+     * The changes after a cursor (zero for the beginning), and those to come: each one, in order. Keep
+     * the cursor of the last event that you have used up, and go on from it after a restart.
+     */
+    public fun changes(after: Long): Flow<FeedEvent> = observing.feed(after).flowOn(dispatcher)
+
+    /**
+     * How far large bodies (64 KiB and more) have come, some times a second. A slow collector gets the
+     * latest of each submission.
+     */
+    public fun uploads(): Flow<UploadProgress> = observing.uploads().flowOn(dispatcher)
+
+    /**
+     * Stops what is on the wire, and closes the database, within some milliseconds. Calls under way
+     * end with [SubmitOnceException.Closed], and so do later ones. Calling it again does nothing.
+     */
+    override fun close() {
+        if (closed.compareAndSet(false, true)) {
+            scope.cancel()
+            raw.shutdown()
+            observing.nudge()
+            raw.close()
+        }
+    }
+
+    private fun askForCredentials(provider: CredentialsProvider) {
+        val desk = CredentialsDesk(raw, provider, scope, onCallbackError)
+        raw.setCredentialsListener(
+            object : CredentialsListener {
+                override fun credentialsNeeded(account: String, reason: CredentialsReason) {
+                    desk.needed(account, reason)
+                }
+            },
+        )
+    }
+
+    /**
+     * A call that touches the disk. It isn't interrupted when its coroutine is cancelled, so that what
+     * belongs to a stored submission is done too.
+     */
+    private suspend fun <T> call(block: suspend () -> T): T =
+        withContext(dispatcher) {
+            translated { withContext(NonCancellable) { block() } }
+        }
+
+    public companion object {
+        /**
+         * Opens the database, makes it if there is none, and recovers what an earlier process left.
+         * Nothing is sent before [start] or [drain].
+         *
+         * @param database the file, in a private folder of its own that is not backed up. Files that
+         *   belong to it are put beside it.
+         * @param baseUrl what paths of submissions are joined to, such as `https://api.example.com/v2`.
+         * @param profile how the server treats keys. Left out: an `Idempotency-Key` header, remembered
+         *   for 24 hours.
+         * @param limits numbers to tune.
+         * @param userAgent the `User-Agent` of requests that store none.
+         * @param tls whom to trust, besides or instead of the bundled roots.
+         * @param boot what identifies this boot of the device, where the host knows better than the
+         *   system.
+         * @param installId what identifies this installation, and is never restored with a backup.
+         * @param credentials asked when an account's requests need credentials.
+         * @param scheduler starts background runs.
+         * @param dispatcher where calls that touch the disk run.
+         * @param onCallbackError told of what the provider and the scheduler threw.
+         * @throws SubmitOnceException.CannotOpen and [SubmitOnceException.Storage]; nothing has been
+         *   moved or deleted then.
+         */
+        public suspend fun open(
+            database: File,
+            baseUrl: String? = null,
+            profile: ServerProfile? = null,
+            limits: Limits? = null,
+            userAgent: String? = null,
+            tls: TlsConfig? = null,
+            boot: String? = null,
+            installId: String? = null,
+            credentials: CredentialsProvider? = null,
+            scheduler: RunScheduler? = null,
+            dispatcher: CoroutineDispatcher = Dispatchers.IO,
+            onCallbackError: (Throwable) -> Unit = {},
+        ): Outbox = withContext(dispatcher) {
+            val config = OutboxConfig(
+                path = database.path,
+                baseUrl = baseUrl,
+                profile = profile?.raw,
+                limits = limits,
+                userAgent = userAgent,
+                tls = tls,
+                boot = boot,
+                installId = installId,
+            )
+            val outbox = Outbox(openRaw(config), dispatcher, scheduler, onCallbackError)
+            withContext(NonCancellable) {
+                translated {
+                    credentials?.let { outbox.askForCredentials(it) }
+                    outbox.runs.repair()
+                }
+            }
+            outbox
+        }
+
+        private fun openRaw(config: OutboxConfig): RawOutbox =
+            try {
+                translated { RawOutbox.open(config) }
+            } catch (error: LinkageError) {
+                // The first use of the library loads it; a second try would say less.
+                throw SubmitOnceException.CannotOpen.Setup(
+                    "the native library could not be loaded: ${error.message}",
+                    error,
+                )
+            }
+    }
+}

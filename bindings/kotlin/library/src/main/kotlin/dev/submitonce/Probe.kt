@@ -1,3 +1,0 @@
-package dev.submitonce
-
-public class Probe
