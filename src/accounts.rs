@@ -72,13 +72,18 @@ impl Outbox {
         supplied
     }
 
-    /// Sets who is told that credentials are needed, or nobody. Replaces the one before.
+    /// Sets who is told that credentials are needed, or nobody. Replaces the one before of this
+    /// handle. Of several handles on one path the one is told that was set last.
     pub fn set_credentials_listener(
         &self,
         listener: Option<Arc<dyn CredentialsListener>>,
     ) -> Result<(), OutboxError> {
         self.store()?;
-        self.core.engine.parts().desk.set_listener(listener);
+        self.core
+            .engine
+            .parts()
+            .desk
+            .set_listener(self.handle, listener);
         self.core.engine.nudge();
         Ok(())
     }

@@ -161,10 +161,7 @@ impl Core {
         if self.handles.fetch_sub(1, Ordering::AcqRel) > 1 {
             return;
         }
-        self.engine.uploads().stop();
-        let desk = &self.engine.parts().desk;
-        desk.forget();
-        desk.set_listener(None);
+        self.engine.parts().desk.forget();
         self.engine.close();
         if let Some(open) = open.as_mut() {
             let is_own = |core: &Weak<Self>| std::ptr::eq(core.as_ptr(), self);

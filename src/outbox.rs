@@ -1,7 +1,7 @@
 //! The façade: what apps call. Calls that touch the disk are synchronous and short; `drain` and
 //! `wait` are futures that only wait, so dropping one loses nothing.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -34,9 +34,14 @@ pub struct Outbox {
     pub(crate) core: Arc<Core>,
     report: OpenReport,
     closed: AtomicBool,
+    /// Tells this handle from others on the same core.
+    pub(crate) handle: u64,
     /// Stops the telling of this handle's listener.
     pub(crate) listening: Mutex<Option<Arc<Notify>>>,
 }
+
+/// Handles of this process so far.
+static HANDLES: AtomicU64 = AtomicU64::new(0);
 
 /// What the outbox knows of an ID that the app kept.
 #[derive(Debug, Clone, PartialEq, uniffi::Record)]
@@ -229,6 +234,9 @@ impl Outbox {
             if let Some(stop) = lock(&self.listening).take() {
                 stop.notify_one();
             }
+            let engine = &self.core.engine;
+            engine.uploads().set(self.handle, None);
+            engine.parts().desk.set_listener(self.handle, None);
             self.core.release();
             // Who waits with this handle learns that it is closed, though others hold the core.
             self.core.engine.changed().send_modify(|count| *count += 1);
@@ -303,6 +311,7 @@ impl Outbox {
             core,
             report,
             closed: AtomicBool::new(false),
+            handle: HANDLES.fetch_add(1, Ordering::Relaxed),
             listening: Mutex::default(),
         }))
     }

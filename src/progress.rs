@@ -36,16 +36,15 @@ pub trait ProgressListener: Send + Sync {
 
 #[uniffi::export]
 impl Outbox {
-    /// Sets who is told how far large bodies have come, or nobody. Replaces the one before.
+    /// Sets who is told how far large bodies have come, or nobody. Replaces the one before of this
+    /// handle; other handles on the same path have listeners of their own.
     pub fn set_progress_listener(
         &self,
         listener: Option<Arc<dyn ProgressListener>>,
     ) -> Result<(), OutboxError> {
         self.store()?;
         let ear = listener.is_some().then(|| Arc::new(Ear::default()));
-        if let Some(before) = self.core.engine.uploads().replace(ear.clone()) {
-            before.stop.notify_one();
-        }
+        self.core.engine.uploads().set(self.handle, ear.clone());
         if let (Some(listener), Some(ear)) = (listener, ear) {
             let executor = Arc::clone(&self.core.engine.parts().executor);
             executor.spawn(Box::pin(tell(Arc::clone(&executor), listener, ear)));
@@ -54,9 +53,9 @@ impl Outbox {
     }
 }
 
-/// Who listens, if anybody does. Nothing is kept for nobody.
+/// Who listens, by handle. Nothing is kept for nobody.
 #[derive(Default)]
-pub(crate) struct Uploads(Mutex<Option<Arc<Ear>>>);
+pub(crate) struct Uploads(Mutex<BTreeMap<u64, Arc<Ear>>>);
 
 /// What one listener is told from.
 #[derive(Default)]
@@ -68,14 +67,15 @@ pub(crate) struct Ear {
 }
 
 impl Uploads {
-    fn replace(&self, ear: Option<Arc<Ear>>) -> Option<Arc<Ear>> {
-        std::mem::replace(&mut *lock(&self.0), ear)
-    }
-
-    /// Nobody is told any more.
-    pub(crate) fn stop(&self) {
-        if let Some(ear) = self.replace(None) {
-            ear.stop.notify_one();
+    /// Sets who is told for a handle, or nobody.
+    pub(crate) fn set(&self, handle: u64, ear: Option<Arc<Ear>>) {
+        let mut ears = lock(&self.0);
+        let before = match ear {
+            Some(ear) => ears.insert(handle, ear),
+            None => ears.remove(&handle),
+        };
+        if let Some(before) = before {
+            before.stop.notify_one();
         }
     }
 
@@ -90,8 +90,7 @@ impl Uploads {
         }
         let uploads = Arc::clone(self);
         Box::new(move |sent| {
-            let ear = lock(&uploads.0).clone();
-            if let Some(ear) = ear {
+            for ear in lock(&uploads.0).values() {
                 let sent = sent.min(total);
                 lock(&ear.untold).insert(id, UploadProgress { id, sent, total });
                 ear.news.notify_one();

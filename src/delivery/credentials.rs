@@ -55,7 +55,8 @@ pub(crate) struct Desk {
 struct Inner {
     supplied: Option<Supplied>,
     asked: Option<Asked>,
-    listener: Option<Arc<dyn CredentialsListener>>,
+    /// By handle, in the order in which they were set. The last is asked; when it goes, the one before.
+    listeners: Vec<(u64, Arc<dyn CredentialsListener>)>,
     /// Calls that supply some just now, and those that have ended.
     supplying: u32,
     supplies: u64,
@@ -116,11 +117,19 @@ impl Desk {
         }
     }
 
-    pub(crate) fn set_listener(&self, listener: Option<Arc<dyn CredentialsListener>>) {
-        let before = {
+    /// Sets whom a handle wants asked, or nobody.
+    pub(crate) fn set_listener(&self, handle: u64, listener: Option<Arc<dyn CredentialsListener>>) {
+        let before: Vec<_> = {
             let mut inner = lock(&self.inner);
-            inner.asked = None;
-            std::mem::replace(&mut inner.listener, listener)
+            let before = inner.listeners.extract_if(.., |(of, _)| *of == handle);
+            let before: Vec<_> = before.collect();
+            if listener.is_some() || !before.is_empty() {
+                inner.asked = None;
+            }
+            inner
+                .listeners
+                .extend(listener.map(|listener| (handle, listener)));
+            before
         };
         // Without the lock: what a host does when its listener goes is its own affair.
         drop(before);
@@ -271,7 +280,9 @@ impl Desk {
                             awaited
                         }
                     }),
-                    awaited: !latched && inner.listener.is_some() && waited < CREDENTIALS_PATIENCE,
+                    awaited: !latched
+                        && !inner.listeners.is_empty()
+                        && waited < CREDENTIALS_PATIENCE,
                 };
             }
         }
@@ -283,10 +294,13 @@ impl Desk {
             demand,
         });
         Asking {
-            nudge: inner.listener.clone().map(|listener| (listener, reason)),
+            nudge: inner
+                .listeners
+                .last()
+                .map(|(_, listener)| (Arc::clone(listener), reason)),
             // To let a drain go that waits for the answer; the next question comes later.
             again: (!latched).then_some(CREDENTIALS_PATIENCE),
-            awaited: !latched && inner.listener.is_some(),
+            awaited: !latched && !inner.listeners.is_empty(),
         }
     }
 }

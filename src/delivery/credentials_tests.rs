@@ -16,7 +16,7 @@ impl CredentialsListener for Host {
 fn desk() -> Desk {
     let clock = Arc::new(SystemClock::new(None));
     let desk = Desk::new(clock, Limits::default());
-    desk.set_listener(Some(Arc::new(Host::default())));
+    desk.set_listener(1, Some(Arc::new(Host::default())));
     desk
 }
 

@@ -339,3 +339,22 @@ fn an_expiry_in_the_past_is_not_believed() {
         assert_eq!(host.reasons(), []);
     });
 }
+
+/// Two parts of an app open the same path: one of them is asked, and when it goes, the other.
+#[test]
+fn when_the_handle_that_is_asked_goes_the_other_one_is() {
+    let place = Place::new();
+    simulate(31, |world| async move {
+        let (first, second) = (world.open(&place), world.open(&place));
+        let one = Host::of(&first, &["old"]);
+        let two = Host::of(&second, &["other"]);
+        lets_in(&world, "old");
+        first.sign_in("ann".to_owned()).unwrap();
+        first.submit(of("ann", order(&first, "a"))).unwrap();
+        second.close();
+        assert_eq!(drain(&first).await.succeeded, 1);
+        assert_eq!(one.reasons(), [Missing]);
+        assert_eq!(two.reasons(), []);
+        assert_eq!(Arc::strong_count(&two), 1);
+    });
+}

@@ -152,3 +152,33 @@ fn small_bodies_tell_nothing_and_nobody_is_told_after_a_change_of_listeners() {
         assert_eq!(Arc::strong_count(&old), 1);
     });
 }
+
+#[test]
+fn each_handle_of_a_path_has_a_listener_of_its_own() {
+    let place = Place::new();
+    simulate(3, |world| async move {
+        let (first, second) = (world.open(&place), world.open(&place));
+        let diaries = [&first, &second].map(|outbox| {
+            let diary = Arc::new(Diary::default());
+            outbox
+                .set_progress_listener(Some(Arc::clone(&diary) as _))
+                .unwrap();
+            diary
+        });
+        world.network.play([hand_over()]);
+        upload(&first, "a", TOTAL);
+        second.start().unwrap();
+        soon(&world).await;
+        let exchange = world.network.take();
+        exchange.progress(10);
+        world.pass(Duration::from_secs(1)).await;
+        first.close();
+        exchange.progress(20);
+        world.pass(Duration::from_secs(1)).await;
+        assert_eq!(
+            diaries.each_ref().map(|diary| diary.entries().len()),
+            [1, 2]
+        );
+        assert_eq!(Arc::strong_count(&diaries[0]), 1);
+    });
+}

@@ -1175,7 +1175,8 @@ public protocol OutboxProtocol: AnyObject, Sendable {
     func networkAvailable(kind: NetworkKind) throws
 
     /**
-     * Sets who is told that credentials are needed, or nobody. Replaces the one before.
+     * Sets who is told that credentials are needed, or nobody. Replaces the one before of this
+     * handle. Of several handles on one path the one is told that was set last.
      */
     func setCredentialsListener(listener: CredentialsListener?) throws
 
@@ -1336,7 +1337,8 @@ public protocol OutboxProtocol: AnyObject, Sendable {
     func wake(id: SubmissionId) throws  -> Snapshot
 
     /**
-     * Sets who is told how far large bodies have come, or nobody. Replaces the one before.
+     * Sets who is told how far large bodies have come, or nobody. Replaces the one before of this
+     * handle; other handles on the same path have listeners of their own.
      */
     func setProgressListener(listener: ProgressListener?) throws
 
@@ -1459,7 +1461,8 @@ open func networkAvailable(kind: NetworkKind)throws   {try rustCallWithError(Ffi
 }
 
     /**
-     * Sets who is told that credentials are needed, or nobody. Replaces the one before.
+     * Sets who is told that credentials are needed, or nobody. Replaces the one before of this
+     * handle. Of several handles on one path the one is told that was set last.
      */
 open func setCredentialsListener(listener: CredentialsListener?)throws   {try rustCallWithError(FfiConverterTypeOutboxError_lift) {
         uniffiCallStatus in
@@ -1821,7 +1824,8 @@ open func wake(id: SubmissionId)throws  -> Snapshot  {
 }
 
     /**
-     * Sets who is told how far large bodies have come, or nobody. Replaces the one before.
+     * Sets who is told how far large bodies have come, or nobody. Replaces the one before of this
+     * handle; other handles on the same path have listeners of their own.
      */
 open func setProgressListener(listener: ProgressListener?)throws   {try rustCallWithError(FfiConverterTypeOutboxError_lift) {
         uniffiCallStatus in
@@ -9285,7 +9289,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_network_available() != 15368) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_outbox_set_credentials_listener() != 14592) {
+    if (uniffi_submit_once_checksum_method_outbox_set_credentials_listener() != 56489) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_sign_in() != 48787) {
@@ -9360,7 +9364,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_wake() != 791) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_outbox_set_progress_listener() != 30464) {
+    if (uniffi_submit_once_checksum_method_outbox_set_progress_listener() != 56526) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_adopt_run_requests() != 63848) {

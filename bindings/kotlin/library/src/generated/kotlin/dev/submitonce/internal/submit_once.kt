@@ -1130,7 +1130,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_network_available() and 0xFFFF) != 15368) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_set_credentials_listener() and 0xFFFF) != 14592) {
+    if ((lib.uniffi_submit_once_checksum_method_outbox_set_credentials_listener() and 0xFFFF) != 56489) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_sign_in() and 0xFFFF) != 48787) {
@@ -1205,7 +1205,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_wake() and 0xFFFF) != 791) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_set_progress_listener() and 0xFFFF) != 30464) {
+    if ((lib.uniffi_submit_once_checksum_method_outbox_set_progress_listener() and 0xFFFF) != 56526) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_adopt_run_requests() and 0xFFFF) != 63848) {
@@ -2531,7 +2531,8 @@ public interface OutboxInterface {
     fun `networkAvailable`(`kind`: NetworkKind)
 
     /**
-     * Sets who is told that credentials are needed, or nobody. Replaces the one before.
+     * Sets who is told that credentials are needed, or nobody. Replaces the one before of this
+     * handle. Of several handles on one path the one is told that was set last.
      */
     fun `setCredentialsListener`(`listener`: CredentialsListener?)
 
@@ -2692,7 +2693,8 @@ public interface OutboxInterface {
     fun `wake`(`id`: SubmissionId): Snapshot
 
     /**
-     * Sets who is told how far large bodies have come, or nobody. Replaces the one before.
+     * Sets who is told how far large bodies have come, or nobody. Replaces the one before of this
+     * handle; other handles on the same path have listeners of their own.
      */
     fun `setProgressListener`(`listener`: ProgressListener?)
 
@@ -2855,7 +2857,8 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 
 
     /**
-     * Sets who is told that credentials are needed, or nobody. Replaces the one before.
+     * Sets who is told that credentials are needed, or nobody. Replaces the one before of this
+     * handle. Of several handles on one path the one is told that was set last.
      */
     @Throws(OutboxException::class)override fun `setCredentialsListener`(`listener`: CredentialsListener?)
         =
@@ -3343,7 +3346,8 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 
 
     /**
-     * Sets who is told how far large bodies have come, or nobody. Replaces the one before.
+     * Sets who is told how far large bodies have come, or nobody. Replaces the one before of this
+     * handle; other handles on the same path have listeners of their own.
      */
     @Throws(OutboxException::class)override fun `setProgressListener`(`listener`: ProgressListener?)
         =
