@@ -50,6 +50,10 @@ mod portals;
 mod processes;
 #[path = "world/recipe.rs"]
 mod recipe;
+#[path = "world/scenario/mod.rs"]
+mod scenario;
+#[path = "world/scenarios.rs"]
+mod scenarios;
 #[path = "world/sockets.rs"]
 mod sockets;
 #[path = "world/stage.rs"]
