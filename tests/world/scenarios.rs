@@ -53,6 +53,7 @@ files! {
     observing,
     opening,
     retention,
+    runs,
     waits,
 }
 

@@ -158,6 +158,10 @@ actions! {
     "signed_in" SignedIn {},
     "supply_credentials" SupplyCredentials { account: String, headers: Vec<(String, String)>, valid_for_ms: Option<u64> },
     "network_available" NetworkAvailable { network: Network },
+    "request_run" RequestRun { network: RunKind },
+    "run_scheduled" RunScheduled { network: RunKind },
+    "clear_run_request" ClearRunRequest { network: RunKind },
+    "adopt_run_requests" AdoptRunRequests {},
     "set_listener" SetListener { listening: bool },
     "set_credentials_listener" SetCredentialsListener { listening: bool },
     "set_progress_listener" SetProgressListener { listening: bool },
@@ -234,6 +238,13 @@ pub enum Filter {
 pub enum Network {
     Offline,
     Metered,
+    Unmetered,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunKind {
+    Any,
     Unmetered,
 }
 

@@ -9,7 +9,7 @@ use submit_once::{
 };
 
 /// A name in snake case, of a variant without fields.
-fn snake(variant: impl std::fmt::Debug) -> String {
+pub fn snake(variant: impl std::fmt::Debug) -> String {
     let mut name = String::new();
     for letter in format!("{variant:?}").chars() {
         if letter.is_ascii_uppercase() && !name.is_empty() {

@@ -6,11 +6,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use submit_once::{
     DrainBudget, IdError, ListFilter, NetworkKind, Outbox, OutboxError, PageRequest, Resolution,
-    built_in_profile, default_limits, derive_submission_id, new_submission_id, parse_submission_id,
+    RunNetwork, built_in_profile, default_limits, derive_submission_id, new_submission_id,
+    parse_submission_id,
 };
 
 use super::format::{
-    APART, Apart, Decision, Ear, Filter, Needs, Network, OnOutbox, Scenario, Step,
+    APART, Apart, Decision, Ear, Filter, Needs, Network, OnOutbox, RunKind, Scenario, Step,
 };
 use super::judge::Judge;
 use super::matching::misfit;
@@ -197,7 +198,7 @@ fn on_outbox(
         }
         OnOutbox::Drain(of) => {
             let time = of.budget_ms.map_or(PATIENCE, Duration::from_millis);
-            forms::drained(&block_on(outbox.drain(DrainBudget { time }))?)
+            forms::drained(&block_on(outbox.drain(DrainBudget::of(time)))?)
         }
         OnOutbox::Start(_) => done(outbox.start())?,
         OnOutbox::Suspend(_) => done(outbox.suspend())?,
@@ -237,6 +238,13 @@ fn on_outbox(
             Network::Metered => NetworkKind::Metered,
             Network::Unmetered => NetworkKind::Unmetered,
         }))?,
+        OnOutbox::RequestRun(of) => json!(outbox.request_run(run(of.network))?),
+        OnOutbox::RunScheduled(of) => done(outbox.run_scheduled(run(of.network)))?,
+        OnOutbox::ClearRunRequest(of) => done(outbox.clear_run_request(run(of.network)))?,
+        OnOutbox::AdoptRunRequests(_) => {
+            let adopted = outbox.adopt_run_requests()?;
+            adopted.into_iter().map(forms::snake).collect()
+        }
         OnOutbox::SetListener(of) => {
             let heard = handle.listen(Ear::Listener, of.listening);
             done(handle.outbox.set_listener(heard.map(|heard| heard as _)))?
@@ -256,6 +264,13 @@ fn on_outbox(
 }
 
 /// What a call gives that gives nothing.
+fn run(kind: RunKind) -> RunNetwork {
+    match kind {
+        RunKind::Any => RunNetwork::Any,
+        RunKind::Unmetered => RunNetwork::Unmetered,
+    }
+}
+
 fn done(result: Result<(), OutboxError>) -> Result<Value, OutboxError> {
     result.map(|()| Value::Null)
 }

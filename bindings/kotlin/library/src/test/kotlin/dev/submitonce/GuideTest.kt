@@ -122,7 +122,7 @@ class GuideTest {
     }
 
     @Test
-    fun `a held submission is decided`() = ReferenceServer.start("--key-lifetime", "1").use { server ->
+    fun `a held submission is decided`() = ReferenceServer.start("--optional-key").use { server ->
         runBlocking {
             server.script("\"commit_then_drop\"")
             // A server that doesn't recognise repeats: after doubt nothing is sent again by itself.
