@@ -11,6 +11,7 @@ import java.util.zip.ZipFile
 import kotlin.io.path.createDirectory
 import kotlin.test.AfterTest
 import kotlin.test.Test
+import kotlin.test.assertContains
 import kotlin.test.assertEquals
 import kotlin.test.assertNotEquals
 import kotlin.test.assertFalse
@@ -55,8 +56,20 @@ class ShrunkAppTest {
     @Test
     fun `without the rules it doesn't`() {
         // An app can't be shrunk at all with classes missing; that much somebody adds in a hurry.
-        val run = run(shrink("-dontwarn java.awt.**"))
+        failsToLoad(shrink("-dontwarn java.awt.**"))
+    }
+
+    @Test
+    fun `without the rule for the bindings it doesn't`() {
+        val rule = "-keep class dev.submitonce.internal.** { *; }"
+        assertContains(consumerRules, rule)
+        failsToLoad(shrink(consumerRules.replace(rule, "")))
+    }
+
+    private fun failsToLoad(app: File) {
+        val run = run(app)
         assertNotEquals(0, run.status, run.output)
+        assertContains(run.output, "the native library could not be loaded")
         assertEquals(emptyList(), requests)
     }
 
