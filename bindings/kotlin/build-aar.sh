@@ -114,9 +114,9 @@ $(tell_places)")
 
 # The same.
 find_java_tools() {
-  command -v mvn >/dev/null || missing+=("Maven: mvn")
+  $native_only || command -v mvn >/dev/null || missing+=("Maven: mvn")
   # It sets the times of entries since version 17.
-  if ! jar --help 2>&1 | grep -q -- --date; then
+  if [[ $(jar --help 2>&1) != *--date* ]]; then
     missing+=("a JDK of version 17 or later: jar")
   fi
 }
@@ -131,25 +131,27 @@ need_nothing() {
   fi
 }
 
-# Folders of this machine, and the names that they get in what is built.
-set_build_paths() {
-  cargo_home=${CARGO_HOME:-$HOME/.cargo}
-  sysroot=$(rustc --print sysroot)
-  build_paths=("$cargo_home" "$sysroot" "$repository" "$target_folder")
-  # Everything would be below it.
-  [[ $HOME == / ]] || build_paths+=("$HOME")
-}
-
-# The flags of one build. They go through the variable that replaces all others, RUSTFLAGS and
-# configuration files too: no leftover of another build can turn one off.
+# The flags of all builds, and the folders of this machine that they rename.
+#
+# Rust's go through the variable that replaces all others, RUSTFLAGS and configuration files too: no
+# leftover of another build can turn one off.
 set_flags() {
+  local cargo_home=${CARGO_HOME:-$HOME/.cargo} prefix flags=()
   # Of prefixes that match, rustc and the C compilers take the last.
-  local flags=(
-    "--remap-path-prefix=$HOME=/user"
-    "--remap-path-prefix=$cargo_home=/cargo"
-    "--remap-path-prefix=$sysroot=/rust"
-    "--remap-path-prefix=$repository=/submit-once"
-    "--remap-path-prefix=$target_folder=/target"
+  local prefixes=(
+    "$cargo_home=/cargo"
+    "$(rustc --print sysroot)=/rust"
+    "$repository=/submit-once"
+    "$target_folder=/target"
+  )
+  # Some users have no home, and everything is below it.
+  [[ $HOME == / ]] || prefixes=("$HOME=/user" "${prefixes[@]}")
+  for prefix in "${prefixes[@]}"; do
+    build_paths+=("${prefix%=*}")
+    flags+=("--remap-path-prefix=$prefix")
+    c_flags+=" -ffile-prefix-map=$prefix"
+  done
+  flags+=(
     "-Clink-arg=-Wl,-z,max-page-size=16384"
     "-Clink-arg=-Wl,-z,common-page-size=16384"
     "-Clink-arg=-Wl,--build-id"
@@ -157,12 +159,15 @@ set_flags() {
   )
   local IFS=$'\x1f'
   export CARGO_ENCODED_RUSTFLAGS="${flags[*]}"
-  # The same for C.
-  export CFLAGS="${CFLAGS-} -ffile-prefix-map=$HOME=/user -ffile-prefix-map=$cargo_home=/cargo"
   export CARGO_INCREMENTAL=0
   # For the symbols that are kept beside: the archive's library is stripped of them.
   export CARGO_PROFILE_MOBILE_DEBUG=line-tables-only
   export CARGO_TARGET_DIR=$target_folder
+}
+
+# for_target TRIPLE COMMAND…: with the flags for its C code, which aren't for this machine's tools.
+for_target() {
+  env "CFLAGS_${1//-/_}=$c_flags" "${@:2}"
 }
 
 # Builds the library alone: several crate types in one build would turn LTO off.
@@ -170,13 +175,14 @@ readonly library_only=(rustc --package submit-once --lib --crate-type cdylib --p
 
 # build_phone ABI
 build_phone() {
-  local extra=()
+  local extra=() triple
+  triple=$(triple_of "$1")
   # SQLite asks for 128-bit floats there, which are in the compiler's own library.
   [[ $1 == x86_64 ]] && extra=(--link-builtins)
   say "native library for $1, with $(basename "$ndk")"
-  ANDROID_NDK_HOME=$ndk cargo ndk --target "$1" --platform "$api_level" \
+  for_target "$triple" ANDROID_NDK_HOME="$ndk" cargo ndk --target "$1" --platform "$api_level" \
     ${extra[@]+"${extra[@]}"} "${library_only[@]}"
-  keep "$1" "$target_folder/$(triple_of "$1")/mobile/libsubmit_once.so" \
+  keep "$1" "$target_folder/$triple/mobile/libsubmit_once.so" \
     "$(find "$ndk/toolchains/llvm/prebuilt" -path '*/bin/llvm-strip' | head -n 1)"
 }
 
@@ -185,7 +191,7 @@ build_host() {
   host=$(rustc --print host-tuple)
   say "native library for this machine ($host), in the place of $1"
   # With the target named, as for phones: build scripts don't get the flags then.
-  cargo "${library_only[@]}" --target "$host"
+  for_target "$host" cargo "${library_only[@]}" --target "$host"
   keep "$1" "$target_folder/$host/mobile/libsubmit_once.so" strip
 }
 
@@ -213,6 +219,8 @@ maven() {
 
 compile_classes() {
   say "classes"
+  # A class whose source is gone would still be there.
+  rm -rf "$kotlin/library/target/classes" "$kotlin/android/target/classes"
   # The native library for JVMs isn't needed here.
   maven compile --projects library,android --also-make -Dexec.skip=true
   jna_version=$(sed -n 's,.*<jna.version>\(.*\)</jna.version>.*,\1,p' "$kotlin/pom.xml")
@@ -262,8 +270,8 @@ check() {
   for path in "${build_paths[@]}"; do
     arguments+=(--build-path "$path")
   done
-  # Not with the flags of the phones' library.
-  env -u CARGO_ENCODED_RUSTFLAGS -u CFLAGS cargo run --quiet --package check-aar --profile ci \
+  # Not with the flags of the library.
+  env -u CARGO_ENCODED_RUSTFLAGS cargo run --quiet --package check-aar --profile ci \
     --locked -- "$@" --jna "$jna" --budget "$kotlin/aar-budget.toml" "${arguments[@]}"
 }
 
@@ -305,7 +313,7 @@ if $host_check; then
   need_nothing "the archive for the check"
 else
   find_phone_tools
-  $native_only || find_java_tools
+  find_java_tools
   need_nothing "the archive for phones" \
     "Without these, --host-check still exercises everything but the cross compiler."
 fi
@@ -313,7 +321,8 @@ fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$output"
-set_build_paths
+build_paths=()
+c_flags=""
 set_flags
 if $host_check; then
   readonly native=$scratch/native symbols=$scratch/symbols
@@ -321,7 +330,7 @@ if $host_check; then
   aarch64) build_host arm64-v8a ;;
   *) build_host x86_64 ;;
   esac
-  archive=$output/submit-once-hostcheck.aar
+  archive=submit-once-hostcheck.aar
   flags=(--host)
 else
   readonly native=$output/jniLibs symbols=$scratch/symbols
@@ -330,13 +339,16 @@ else
     build_phone "$abi"
   done
   pack "$output/submit-once-$version-native-debug-symbols.zip" "$symbols"
-  archive=$output/submit-once-$version.aar
+  archive=submit-once-$version.aar
   flags=()
 fi
 if $native_only; then
   exit 0
 fi
+rm -f "$output/$archive"
 compile_classes
-assemble "$archive"
-check "$archive" ${flags[@]+"${flags[@]}"}
-say "$archive"
+assemble "$scratch/$archive"
+check "$scratch/$archive" ${flags[@]+"${flags[@]}"}
+# Only what is right gets its place.
+mv "$scratch/$archive" "$output/$archive"
+say "$output/$archive"
