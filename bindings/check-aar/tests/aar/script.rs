@@ -8,8 +8,8 @@ use tempfile::TempDir;
 
 /// What the script calls before it knows what is missing.
 const TOOLS: [&str; 13] = [
-    "basename", "bash", "cat", "dirname", "env", "find", "mktemp", "readlink", "rm", "sed",
-    "sort", "tail", "uname",
+    "basename", "bash", "cat", "dirname", "env", "find", "mktemp", "readlink", "rm", "sed", "sort",
+    "tail", "uname",
 ];
 
 /// A machine with Rust and the usual commands, and nothing of Android's.
