@@ -231,7 +231,7 @@ compile_classes() {
 
 # The manifest as archives have it: Gradle takes the package and the version from its build file.
 write_manifest() {
-  sed -e "s,<manifest ,<manifest package=\"dev.submitonce.android\" ," \
+  sed -e "s,<manifest,<manifest package=\"dev.submitonce.android\"," \
     -e "s,^\( *\)\(</manifest>\),\1    <uses-sdk android:minSdkVersion=\"$api_level\" />\n\1\2," \
     "$kotlin/android/src/main/AndroidManifest.xml" >"$1"
 }
