@@ -1,8 +1,10 @@
 package dev.submitonce
 
-import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Job
+import kotlinx.coroutines.currentCoroutineContext
+import kotlinx.coroutines.ensureActive
+import kotlinx.coroutines.joinAll
 import kotlinx.coroutines.launch
 import dev.submitonce.internal.Outbox as RawOutbox
 
@@ -13,23 +15,42 @@ internal class CredentialsDesk(
     private val scope: CoroutineScope,
     private val onError: (Throwable) -> Unit,
 ) {
-    private var asking: Job? = null
+    private class Question(val account: String, val reason: CredentialsReason, val job: Job)
+
+    private val open = mutableListOf<Question>()
 
     @Synchronized
     fun needed(account: String, reason: CredentialsReason) {
-        // The core asks again while nothing has come; a provider that is slow isn't asked twice.
-        if (asking?.isActive == true) {
-            return
-        }
-        asking = scope.launch {
-            try {
-                val credentials = provider.credentials(account, reason) ?: return@launch
-                translated { raw.supplyCredentials(account, credentials.headers, credentials.validUntil) }
-            } catch (cancelled: CancellationException) {
-                throw cancelled
-            } catch (error: Exception) {
-                onError(error)
+        open.removeAll { it.job.isCompleted }
+        // Only one account is signed in: nobody waits for the credentials of another any more.
+        open.filter { it.account != account }.forEach { it.job.cancel() }
+        // The core asks again while nothing has come; a provider that is slow isn't asked twice. A new
+        // reason is another question: what the provider gave may have been refused by now.
+        if (open.none { it.job.isActive && it.reason == reason }) {
+            val before = open.map { it.job }
+            val job = scope.launch {
+                before.joinAll()
+                ask(account, reason)
             }
+            open += Question(account, reason, job)
+        }
+    }
+
+    private suspend fun ask(account: String, reason: CredentialsReason) {
+        try {
+            provider.credentials(account, reason)?.let { supply(account, it) }
+        } catch (error: Exception) {
+            // A time-out within the provider looks like a cancellation, and isn't one.
+            currentCoroutineContext().ensureActive()
+            onError(error)
+        }
+    }
+
+    private fun supply(account: String, credentials: Credentials) {
+        try {
+            translated { raw.supplyCredentials(account, credentials.headers, credentials.validUntil) }
+        } catch (_: SubmitOnceException.NotSignedIn) {
+            // Signed out while the provider was asked: nobody needs them.
         }
     }
 }
