@@ -28,8 +28,9 @@ import dev.submitonce.internal.Outbox as RawOutbox
  * coroutines and threads; two outboxes of one path in a process share everything.
  *
  * Functions that touch the disk suspend, and do so on the dispatcher that the outbox was opened with.
- * A coroutine that is cancelled while one runs stops waiting; what was begun is finished: a
- * submission whose receipt nobody waited for is stored all the same, and submitting it again joins it.
+ * A coroutine that is cancelled while one runs ends without its result once it is through, within
+ * milliseconds mostly: a submission whose receipt nobody got is stored all the same, and submitting it
+ * again joins it. [wait], [drain] and the flows stop at once.
  *
  * All functions throw [SubmitOnceException]; after [close], [SubmitOnceException.Closed].
  */
@@ -271,8 +272,9 @@ public class Outbox private constructor(
          * @param scheduler starts background runs.
          * @param dispatcher where calls that touch the disk run.
          * @param onCallbackError told of what the provider and the scheduler threw.
-         * @throws SubmitOnceException.CannotOpen and [SubmitOnceException.Storage]; nothing has been
-         *   moved or deleted then.
+         * @throws SubmitOnceException.CannotOpen, [SubmitOnceException.Storage], and
+         *   [SubmitOnceException.Invalid] for what can't even be handed over; nothing has been moved or
+         *   deleted then.
          */
         public suspend fun open(
             database: File,
@@ -287,7 +289,7 @@ public class Outbox private constructor(
             scheduler: RunScheduler? = null,
             dispatcher: CoroutineDispatcher = Dispatchers.IO,
             onCallbackError: (Throwable) -> Unit = {},
-        ): Outbox = withContext(dispatcher) {
+        ): Outbox {
             val config = OutboxConfig(
                 path = database.path,
                 baseUrl = baseUrl,
@@ -298,14 +300,25 @@ public class Outbox private constructor(
                 boot = boot,
                 installId = installId,
             )
-            val outbox = Outbox(openRaw(config), dispatcher, scheduler, onCallbackError)
-            withContext(NonCancellable) {
-                translated {
-                    credentials?.let { outbox.askForCredentials(it) }
-                    outbox.runs.repair()
+            var opened: Outbox? = null
+            try {
+                return withContext(dispatcher) {
+                    val outbox = Outbox(openRaw(config), dispatcher, scheduler, onCallbackError)
+                    opened = outbox
+                    withContext(NonCancellable) {
+                        translated {
+                            credentials?.let { outbox.askForCredentials(it) }
+                            outbox.runs.repair()
+                        }
+                    }
+                    outbox
                 }
+            } catch (error: Throwable) {
+                // Nobody has it, so that nobody else could close it. It may be the caller's
+                // cancellation that comes between.
+                opened?.close()
+                throw error
             }
-            outbox
         }
 
         private fun openRaw(config: OutboxConfig): RawOutbox =
