@@ -19,7 +19,13 @@ private const val FEED_PAGE = 256u
 /** Uploads that are remembered, for each collector. */
 private const val UPLOADS = 1_000
 
+/** The progress of the uploads that moved last; what moved longest ago comes first. */
 private class Recent : LinkedHashMap<UUID, RawProgress>() {
+    fun note(progress: RawProgress) {
+        remove(progress.id)
+        put(progress.id, progress)
+    }
+
     override fun removeEldestEntry(eldest: MutableMap.MutableEntry<UUID, RawProgress>?) = size > UPLOADS
 }
 
@@ -42,8 +48,11 @@ internal class Observing(private val raw: RawOutbox) {
         override fun changed() = changes.nudge()
     }
 
-    /** The outbox was closed: whoever waits for a change learns it. */
-    fun nudge() = changes.nudge()
+    /** The outbox was closed: every flow ends with [SubmitOnceException.Closed]. */
+    fun close() {
+        changes.close()
+        progress.close()
+    }
 
     fun one(id: UUID): Flow<Snapshot> =
         changes.flow()
@@ -84,30 +93,30 @@ internal class Observing(private val raw: RawOutbox) {
     private val latest = Recent()
     private val progress = Nudges(::listenToUploads)
 
-    private fun listenToUploads(on: Boolean) {
-        if (!on) {
-            ifOpen { raw.setProgressListener(null) }
-            return
+    private val progressListener = object : ProgressListener {
+        override fun progressed(progress: List<RawProgress>) {
+            synchronized(latest) { progress.forEach(latest::note) }
+            this@Observing.progress.nudge()
         }
-        translated {
-            raw.setProgressListener(
-                object : ProgressListener {
-                    override fun progressed(progress: List<RawProgress>) {
-                        synchronized(latest) { progress.forEach { latest[it.id] = it } }
-                        this@Observing.progress.nudge()
-                    }
-                },
-            )
+    }
+
+    private fun listenToUploads(on: Boolean) {
+        if (on) {
+            // What was told before nobody listened any more is out of date.
+            synchronized(latest) { latest.clear() }
+            translated { raw.setProgressListener(progressListener) }
+        } else {
+            ifOpen { raw.setProgressListener(null) }
         }
     }
 
     fun uploads(): Flow<UploadProgress> = flow {
         val told = Recent()
         progress.flow().collect {
-            val news = synchronized(latest) { latest.values.filter { told[it.id] != it } }
-            news.forEach {
-                told[it.id] = it
-                emit(it.lifted())
+            while (true) {
+                val news = synchronized(latest) { latest.values.firstOrNull { told[it.id] != it } } ?: break
+                told.note(news)
+                emit(news.lifted())
             }
         }
     }

@@ -10,7 +10,9 @@ import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.cancel
+import kotlinx.coroutines.channels.Channel
 import kotlinx.coroutines.flow.Flow
+import kotlinx.coroutines.flow.buffer
 import kotlinx.coroutines.flow.flowOn
 import kotlinx.coroutines.withContext
 import java.io.Closeable
@@ -110,10 +112,14 @@ public class Outbox private constructor(
 
     /**
      * Waits until a submission is settled or held, or the time is over. Resolves also if that happened
-     * before, or in another process (noticed within a second).
+     * before, or in another process (noticed within a second). Cancelling stops the waiting at once,
+     * and changes nothing else.
+     *
+     * @param timeout nothing, or less, is a look without waiting.
+     * @throws SubmitOnceException.UnknownId
      */
     public suspend fun wait(id: UUID, timeout: Duration): Waited =
-        translated { raw.wait(id, timeout).lifted() }
+        waiting { raw.wait(id, timeout.coerceAtLeast(Duration.ZERO)).lifted() }
 
     /**
      * Delivers what is due, until nothing is or the time is over. For background runs; a foreground
@@ -123,7 +129,7 @@ public class Outbox private constructor(
      * [stopWhenCancelled]: then nothing more is begun for it, and what is on the wire comes to its end.
      */
     public suspend fun drain(time: Duration, stopWhenCancelled: Boolean = false): DrainReport =
-        translated { raw.drain(DrainBudget(time, stopWhenCancelled)).lifted() }
+        waiting { raw.drain(DrainBudget(time.coerceAtLeast(Duration.ZERO), stopWhenCancelled)).lifted() }
 
     /** Delivers in the foreground from now on, when things become due, until [suspendDelivery] or [close]. */
     public suspend fun start(): Unit = call { raw.start() }
@@ -201,11 +207,11 @@ public class Outbox private constructor(
      * The states of one submission: how it stands, and each later state until the final one, which
      * ends the flow. A slow collector misses states in between, never the last.
      */
-    public fun observe(id: UUID): Flow<Snapshot> = observing.one(id).flowOn(dispatcher)
+    public fun observe(id: UUID): Flow<Snapshot> = observing.one(id).newest()
 
     /** The first [limit] entries of a list, and the same again after each change of the outbox. */
     public fun observeList(filter: ListFilter = ListFilter.ALL, limit: Int = 100): Flow<List<Snapshot>> =
-        observing.list(filter, limit).flowOn(dispatcher)
+        observing.list(filter, limit).newest()
 
     /**
      * The changes after a cursor (zero for the beginning), and those to come: each one, in order. Keep
@@ -217,7 +223,7 @@ public class Outbox private constructor(
      * How far large bodies (64 KiB and more) have come, some times a second. A slow collector gets the
      * latest of each submission.
      */
-    public fun uploads(): Flow<UploadProgress> = observing.uploads().flowOn(dispatcher)
+    public fun uploads(): Flow<UploadProgress> = observing.uploads().newest()
 
     /**
      * Stops what is on the wire, and closes the database, within some milliseconds. Calls under way
@@ -227,7 +233,7 @@ public class Outbox private constructor(
         if (closed.compareAndSet(false, true)) {
             scope.cancel()
             raw.shutdown()
-            observing.nudge()
+            observing.close()
             raw.close()
         }
     }
@@ -251,6 +257,16 @@ public class Outbox private constructor(
         withContext(dispatcher) {
             translated { withContext(NonCancellable) { block() } }
         }
+
+    /**
+     * A call that only waits. Away from the caller's dispatcher: an unconfined one would go on with
+     * the caller's code on a thread that the core needs.
+     */
+    private suspend fun <T> waiting(block: suspend () -> T): T =
+        withContext(dispatcher) { translated { block() } }
+
+    /** The states of something, of which only the newest matters: at most one waits for the collector. */
+    private fun <T> Flow<T>.newest(): Flow<T> = flowOn(dispatcher).buffer(Channel.RENDEZVOUS)
 
     public companion object {
         /**
