@@ -52,7 +52,10 @@ public sealed interface Body {
     /** Nothing. */
     public data object Empty : Body
 
-    /** A JSON text, sent as it is, byte for byte in UTF-8, as `application/json`. */
+    /**
+     * A JSON text, sent as it is, byte for byte in UTF-8, as `application/json`. Anything else than
+     * JSON is refused.
+     */
     public data class Json(public val text: String) : Body {
         override fun toString(): String = "Json(${text.length} characters)"
     }

@@ -32,6 +32,9 @@ internal fun Exception.translated(): SubmitOnceException? =
                 problem = "it holds half of a surrogate pair",
                 cause = this,
             )
+        // What the generated code says of a time that no unsigned number can carry.
+        is IllegalArgumentException ->
+            SubmitOnceException.Invalid("a time is not usable: it is negative", "time", "it is negative", this)
         // The generated handle was freed by another thread.
         is IllegalStateException -> if (isFreedHandle) closed(this) else null
         else -> null

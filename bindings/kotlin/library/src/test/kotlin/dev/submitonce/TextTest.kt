@@ -1,0 +1,109 @@
+package dev.submitonce
+
+import kotlinx.serialization.json.JsonPrimitive
+import kotlinx.serialization.json.jsonObject
+import kotlinx.serialization.json.jsonPrimitive
+import org.junit.jupiter.api.Test
+import org.junit.jupiter.params.ParameterizedTest
+import org.junit.jupiter.params.provider.ValueSource
+import java.security.MessageDigest
+import kotlin.test.assertEquals
+import kotlin.test.assertFailsWith
+import kotlin.test.assertTrue
+
+fun sha256(bytes: ByteArray): String =
+    MessageDigest.getInstance("SHA-256").digest(bytes).joinToString("") { "%02x".format(it) }
+
+/** Field case F71: text on its way through the boundary, the database and the network. */
+class TextTest : OutboxTest() {
+    @ParameterizedTest
+    @ValueSource(
+        strings = [
+            "a NUL\u0000 in the middle", "\u0000", "\uFEFFwith a byte order mark", "\uD83D\uDE80 four bytes \uD83D\uDE80",
+            "\u202Eright to left\u202C \u0627\u0644\u0639\u0631\u0628\u064A\u0629", "e\u0301 isn't \u00E9", "\r\n\t\u2028\u2029",
+            "\uFFFD\uFFFE\uFFFF", "", "\"quotes\" and \\ 'slashes'; DROP TABLE submission;--",
+        ],
+    )
+    fun `text arrives byte for byte`(text: String) = test {
+        val outbox = open()
+        val json = JsonPrimitive(text).toString()
+        val bodies = listOf(
+            Body.Json(json) to json.toByteArray(),
+            Body.Bytes("text/plain; charset=utf-8", text.toByteArray()) to text.toByteArray(),
+        )
+        for ((body, bytes) in bodies) {
+            val order = order().copy(body = body)
+            outbox.submit(order)
+            outbox.drain(LONG)
+            val record = server.records().last().jsonObject
+            assertEquals(sha256(bytes), record.getValue("body_sha256").jsonPrimitive.content)
+            assertEquals("${bytes.size}", record.getValue("body_bytes").jsonPrimitive.content)
+            // The same again is the same: nothing was normalised on the way in.
+            assertEquals(ReceiptKind.REPLAYED, outbox.submit(order).kind)
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = ["\u0000", "\uFEFF", "\uD83D\uDE80", "\u202E", "e\u0301", "\n"])
+    fun `names of slots and accounts are kept apart byte for byte`(odd: String) = test {
+        val outbox = open()
+        val id = outbox.begin("form$odd")
+        assertEquals(id, outbox.begin("form$odd"))
+        assertTrue(id != outbox.begin("form") && id != outbox.begin("form$odd$odd"))
+        try {
+            outbox.signIn("ann$odd")
+            assertEquals("ann$odd", outbox.signedIn())
+        } catch (refusal: SubmitOnceException.Invalid) {
+            assertEquals("account", refusal.field)
+        }
+    }
+
+    // It can't be written in UTF-8; a question mark in its place would be other bytes than were given.
+    @ParameterizedTest
+    @ValueSource(ints = [0xD83D, 0xDE80])
+    fun `half of a surrogate pair is refused and nothing is stored`(half: Int) = test {
+        val outbox = open()
+        val text = "half ${half.toChar()} of a pair"
+        val calls: List<suspend () -> Any> = listOf(
+            { outbox.submit(order().copy(body = Body.Json(text))) },
+            { outbox.submit(order().copy(url = "/$text")) },
+            { outbox.submit(order().copy(headers = listOf(Header("X-Name", text)))) },
+            { outbox.submit(order(account = text)) },
+            { outbox.submitAll(listOf(order(), order().copy(body = Body.Json(text)))) },
+            { outbox.begin(text) },
+            { outbox.signIn(text) },
+            { outbox.supplyCredentials("ann", Credentials.bearer(text)) },
+            { open(database(text)) },
+        )
+        calls.forEach { call ->
+            val refusal = assertFailsWith<SubmitOnceException.Invalid> { call() }
+            assertEquals("text", refusal.field)
+            assertTrue("surrogate" in refusal.message.orEmpty() && "half of a pair" !in refusal.message.orEmpty())
+        }
+        assertEquals(0, outbox.stats().accepted)
+    }
+
+    // The answer goes the other way through the same boundary.
+    @Test
+    fun `an answer comes back byte for byte`() = test {
+        val outbox = open()
+        val body = "\u0000\uFEFF\uD83D\uDE80\u202E"
+        server.script(
+            """{"respond":{"status":200,"body":"\u0000\uFEFF\uD83D\uDE80\u202E","content_type":"text/plain"}}""",
+        )
+        val order = order()
+        outbox.submit(order)
+        outbox.drain(LONG)
+        assertEquals(body, outbox.snapshot(order.id).outcome?.text)
+    }
+
+    @Test
+    fun `a megabyte of every byte arrives as it is`() = test {
+        val outbox = open()
+        val bytes = ByteArray(1 shl 20) { (it * 31 + it / 256).toByte() }
+        val order = order().copy(body = Body.Bytes("application/octet-stream", bytes))
+        outbox.submit(order)
+        outbox.drain(LONG)
+        assertEquals(sha256(bytes), server.records().single().jsonObject.getValue("body_sha256").jsonPrimitive.content)
+    }
+}

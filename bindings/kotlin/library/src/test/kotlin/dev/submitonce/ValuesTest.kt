@@ -1,0 +1,244 @@
+package dev.submitonce
+
+import org.junit.jupiter.api.Test
+import java.io.File
+import java.time.Duration
+import java.time.Instant
+import java.util.UUID
+import kotlin.test.assertEquals
+import kotlin.test.assertFailsWith
+import kotlin.test.assertFalse
+import kotlin.test.assertNotEquals
+import kotlin.test.assertNull
+import kotlin.test.assertTrue
+
+/** The values that go in and come out. */
+class ValuesTest {
+    private val secret = "geheim-4711"
+    private val now: Instant = Instant.parse("2026-01-02T03:04:05Z")
+
+    private fun outcome(body: ByteArray? = secret.toByteArray(), status: Int? = 201) =
+        Outcome(status, "text/plain", listOf(Header("Set-Cookie", secret)), body, false, now)
+
+    private fun snapshot() = Snapshot(
+        id = UUID(1, 2),
+        account = secret,
+        method = "POST",
+        url = "https://example.com/$secret",
+        effect = Effect.KEYED,
+        state = SubmissionState.Succeeded,
+        revision = 3,
+        waitingFor = null,
+        attempts = 1,
+        inDoubt = false,
+        acceptedAt = now,
+        lastProblem = null,
+        outcome = outcome(),
+        lateEvidence = null,
+    )
+
+    private fun assertHides(value: Any) = assertFalse(secret in value.toString(), value.toString())
+
+    // Everything that ends up in logs.
+    @Test
+    fun `a submission's text shows neither its body nor its URL nor its headers`() {
+        val submission = Submission(
+            UUID(1, 2),
+            "https://example.com/$secret",
+            Body.Json(secret),
+            account = secret,
+            headers = listOf(Header("X-Name", secret)),
+            lane = secret,
+        )
+        assertHides(submission)
+        assertTrue("00000000-0000-0001-0000-000000000002" in submission.toString())
+    }
+
+    @Test
+    fun `a body's text shows its size at most`() {
+        assertHides(Body.Json(secret))
+        assertHides(Body.Bytes(secret, secret.toByteArray()))
+        assertHides(Body.FromFile(secret, File("/home/$secret")))
+        assertEquals("Bytes(3 bytes)", Body.Bytes("a/b", byteArrayOf(1, 2, 3)).toString())
+    }
+
+    @Test
+    fun `a snapshot's text shows how it stands and not whose it is`() {
+        assertHides(snapshot())
+        assertTrue("Succeeded" in snapshot().toString())
+    }
+
+    @Test
+    fun `whatever holds a snapshot hides what the snapshot hides`() {
+        assertHides(Receipt(UUID(1, 2), ReceiptKind.ACCEPTED, snapshot()))
+        assertHides(Waited.Settled(snapshot()))
+        assertHides(Waited.Held(snapshot()))
+        assertHides(Waited.TimedOut(snapshot()))
+        assertHides(CancelOutcome.AlreadyFinal(snapshot()))
+        assertHides(CancelOutcome.MayHaveHappened(snapshot()))
+        assertHides(Page(listOf(snapshot()), null))
+    }
+
+    @Test
+    fun `an outcome's text shows the status and the size`() {
+        assertHides(outcome())
+        assertEquals("Outcome(status=201, bytes=11, resultMissing=false)", outcome().toString())
+    }
+
+    @Test
+    fun `credentials and headers show no values`() {
+        assertHides(Credentials.bearer(secret, now))
+        assertHides(Credentials(listOf(Header("Authorization", secret))))
+        assertHides(Header("Authorization", secret))
+        assertTrue(now.toString() in Credentials.bearer(secret, now).toString())
+    }
+
+    @Test
+    fun `a result that somebody typed in is hidden`() {
+        assertHides(Resolution.ItHappened(secret))
+    }
+
+    @Test
+    fun `outcomes are equal by their content`() {
+        assertEquals(outcome(), outcome())
+        assertEquals(outcome().hashCode(), outcome().hashCode())
+        assertEquals(snapshot(), snapshot())
+        assertNotEquals(outcome(), outcome(body = null))
+        assertNotEquals(outcome(body = byteArrayOf(1)), outcome(body = byteArrayOf(2)))
+        assertNotEquals(outcome(), outcome(status = null))
+        assertFalse(outcome().equals(null))
+    }
+
+    @Test
+    fun `bodies of bytes are equal by their content`() {
+        val body = Body.Bytes("image/png", byteArrayOf(1, 2))
+        assertEquals(body, Body.Bytes("image/png", byteArrayOf(1, 2)))
+        assertEquals(body.hashCode(), Body.Bytes("image/png", byteArrayOf(1, 2)).hashCode())
+        assertNotEquals(body, Body.Bytes("image/png", byteArrayOf(1, 3)))
+        assertNotEquals(body, Body.Bytes("image/jpeg", byteArrayOf(1, 2)))
+        assertEquals(Submission(UUID(1, 2), "/", body), Submission(UUID(1, 2), "/", body))
+    }
+
+    @Test
+    fun `an outcome gives its body as text`() {
+        assertEquals(secret, outcome().text)
+        assertNull(outcome(body = null).text)
+    }
+
+    // These compile only while they are exhaustive without `else`.
+    @Test
+    fun `a when over what a call returns needs no else`() {
+        fun name(state: SubmissionState): String = when (state) {
+            SubmissionState.Pending, SubmissionState.InFlight -> "on its way"
+            is SubmissionState.Held -> "held: ${state.reason}"
+            SubmissionState.Succeeded -> "done"
+            is SubmissionState.Rejected -> "refused: ${state.reason}"
+            SubmissionState.Cancelled, SubmissionState.Expired, SubmissionState.Abandoned -> "over"
+            is SubmissionState.Superseded -> "replaced by ${state.by}"
+        }
+        fun name(waited: Waited): String = when (waited) {
+            is Waited.Settled -> "settled"
+            is Waited.Held -> "held"
+            is Waited.TimedOut -> "later"
+        }
+        fun name(cancelled: CancelOutcome): String = when (cancelled) {
+            CancelOutcome.Cancelled -> "never happened"
+            is CancelOutcome.AlreadyFinal -> "too late"
+            is CancelOutcome.MayHaveHappened -> "perhaps"
+        }
+        fun name(waiting: WaitingFor): String = when (waiting) {
+            is WaitingFor.Due -> "its turn at ${waiting.at}"
+            is WaitingFor.Network -> "a network"
+            is WaitingFor.Certificate -> "a certificate"
+            WaitingFor.Unmetered -> "Wi-Fi"
+            is WaitingFor.Gate -> "the host"
+            WaitingFor.Credentials -> "credentials"
+            WaitingFor.SignedOut -> "its account"
+        }
+        fun name(event: FeedEvent): String = when (event) {
+            is FeedEvent.Change -> "changed"
+            is FeedEvent.Resync -> "anew"
+        }
+        assertEquals("held: OUTCOME_UNKNOWN", name(SubmissionState.Held(HoldReason.OUTCOME_UNKNOWN)))
+        assertEquals("later", name(Waited.TimedOut(snapshot())))
+        assertEquals("never happened", name(CancelOutcome.Cancelled))
+        assertEquals("Wi-Fi", name(WaitingFor.Unmetered))
+        assertEquals("anew", name(FeedEvent.Resync(7)))
+    }
+
+    // P7 from the outside.
+    @Test
+    fun `the final states know that they are`() {
+        val final = listOf(
+            SubmissionState.Succeeded,
+            SubmissionState.Rejected(RejectReason.REFUSED),
+            SubmissionState.Cancelled,
+            SubmissionState.Expired,
+            SubmissionState.Superseded(UUID(1, 2)),
+            SubmissionState.Abandoned,
+        )
+        assertTrue(final.all { it.isFinal })
+        val others =
+            listOf(SubmissionState.Pending, SubmissionState.InFlight, SubmissionState.Held(HoldReason.CONFLICT))
+        assertTrue(others.none { it.isFinal })
+    }
+
+    @Test
+    fun `new IDs are of version 7 and in the order of time`() {
+        val ids = List(100) { SubmissionId.new() }
+        assertTrue(ids.all { it.version() == 7 })
+        assertEquals(100, ids.toSet().size)
+        assertTrue(ids.first().mostSignificantBits ushr 16 <= ids.last().mostSignificantBits ushr 16)
+    }
+
+    @Test
+    fun `derived IDs are the same everywhere and depend on every part`() {
+        val id = SubmissionId.derived("ann", "order", "17")
+        assertEquals(5, id.version())
+        assertEquals(id, SubmissionId.derived("ann", "order", "17"))
+        val others = listOf(
+            SubmissionId.derived(null, "order", "17"),
+            SubmissionId.derived("", "order", "17"),
+            SubmissionId.derived("ann", "order1", "7"),
+            SubmissionId.derived("annorder", "", "17"),
+        )
+        assertEquals(4, (others - id).toSet().size)
+    }
+
+    @Test
+    fun `an ID is read from 36 characters and from nothing else`() {
+        val id = SubmissionId.new()
+        assertEquals(id, SubmissionId.parse(id.toString()))
+        val bad = listOf("", "1-2-3-4-5", "$id ", "{$id}", UUID(0, 0).toString(), UUID(-1, -1).toString(), "\u0000")
+        bad.forEach { assertFailsWith<SubmitOnceException.MalformedId>(it) { SubmissionId.parse(it) } }
+    }
+
+    @Test
+    fun `a profile is copied with some of it changed`() {
+        val standard = ServerProfile.builtIn(BuiltInProfile.STANDARD)
+        assertEquals(standard, standard.copy())
+        assertEquals(standard.hashCode(), standard.copy().hashCode())
+        val other = standard.copy(quietTime = Duration.ofSeconds(3), keyPlace = KeyPlace.Query("requestId"))
+        assertNotEquals(standard, other)
+        assertEquals(Duration.ofSeconds(3), other.quietTime)
+        assertEquals(standard.retention, other.retention)
+        assertNull(other.copy(retention = null).retention)
+        assertEquals(Effect.KEYED, standard.effect)
+        assertTrue(standard.name in standard.toString())
+        val places = listOf(
+            KeyPlace.Header("X-Key"),
+            KeyPlace.JsonPointer("/key"),
+            KeyPlace.Query("key"),
+            KeyPlace.Path("{key}"),
+            KeyPlace.Nowhere,
+        )
+        assertEquals(5, places.map { standard.copy(keyPlace = it) }.toSet().size)
+    }
+
+    @Test
+    fun `a profile that makes no sense says what is wrong`() {
+        val problem = assertFailsWith<SubmitOnceException.Invalid> { ServerProfile.fromJson("""{"nonsense":1}""") }
+        assertTrue("nonsense" in problem.problem, problem.problem)
+        assertFailsWith<SubmitOnceException.Invalid> { ServerProfile.fromJson("{") }
+    }
+}
