@@ -1,0 +1,91 @@
+package dev.submitonce
+
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.delay
+import kotlinx.coroutines.launch
+import kotlinx.coroutines.runBlocking
+import java.io.File
+import java.io.RandomAccessFile
+import java.nio.channels.FileChannel
+import java.util.concurrent.CountDownLatch
+import java.util.concurrent.atomic.AtomicInteger
+import kotlin.system.exitProcess
+
+/** What [ProcessTest] has other processes do. */
+object ChildProcess {
+    @JvmStatic
+    fun main(arguments: Array<String>) {
+        val rest = arguments.drop(1)
+        when (val deed = arguments[0]) {
+            "exit-while-busy" -> exitWhileBusy(rest[0], rest[1])
+            "return-while-open" -> returnWhileOpen(rest[0], rest[1])
+            "submit" -> submit(rest[0], rest[1], rest[2])
+            "drain" -> runBlocking { open(rest[0], rest[1]).use { it.drain(OutboxTest.LONG) } }
+            "hold-the-write-lock" -> holdTheWriteLock(rest[0])
+            "open-without-library" -> openWithoutLibrary(rest[0])
+            else -> error("no such deed: $deed")
+        }
+    }
+
+    private suspend fun open(database: String, url: String) =
+        Outbox.open(File(database), baseUrl = url, limits = OutboxTest.quick)
+
+    private fun order(id: java.util.UUID = SubmissionId.new()) =
+        Submission(id, "/orders?id=$id", Body.Json("""{"item":"tea"}"""))
+
+    private fun exitWhileBusy(database: String, url: String): Unit = runBlocking(Dispatchers.Default) {
+        val outbox = open(database, url)
+        val accepted = AtomicInteger()
+        val busy = CountDownLatch(300)
+        repeat(4) {
+            launch {
+                while (true) {
+                    outbox.submit(order())
+                    accepted.incrementAndGet()
+                    busy.countDown()
+                }
+            }
+        }
+        repeat(4) { launch { outbox.changes(0).collect { busy.countDown() } } }
+        repeat(4) { launch { outbox.observeList().collect { busy.countDown() } } }
+        repeat(8) { launch { outbox.drain(OutboxTest.LONG) } }
+        launch(Dispatchers.IO) {
+            busy.await()
+            println(accepted.get())
+            exitProcess(0)
+        }
+    }
+
+    private fun returnWhileOpen(database: String, url: String): Unit = runBlocking {
+        val outbox = open(database, url)
+        outbox.start()
+        val order = order()
+        outbox.submit(order)
+        outbox.wait(order.id, OutboxTest.LONG)
+        outbox.submit(order())
+    }
+
+    private fun submit(database: String, url: String, id: String): Unit = runBlocking {
+        val outbox = open(database, url)
+        outbox.start()
+        outbox.submit(order(SubmissionId.parse(id)))
+        println("submitted")
+        delay(Long.MAX_VALUE)
+    }
+
+    /** The byte that SQLite locks while it writes to the log (WAL_WRITE_LOCK, in its file format). */
+    private fun holdTheWriteLock(database: String) {
+        val channel: FileChannel = RandomAccessFile("$database-shm", "rw").channel
+        channel.lock(120, 1, false)
+        println("held")
+        System.`in`.read()
+    }
+
+    private fun openWithoutLibrary(database: String): Unit = runBlocking {
+        try {
+            Outbox.open(File(database))
+        } catch (refusal: SubmitOnceException) {
+            println(refusal.javaClass.name.substringAfter('$'))
+        }
+    }
+}
