@@ -57,7 +57,9 @@ internal class Observing(private val raw: RawOutbox) {
     fun one(id: UUID): Flow<Snapshot> =
         changes.flow()
             .map { translated { raw.snapshot(id).lifted() } }
-            .distinctUntilChanged { before, now -> before.revision == now.revision && before.waitingFor == now.waitingFor }
+            .distinctUntilChanged { before, now ->
+                before.revision == now.revision && before.waitingFor == now.waitingFor
+            }
             .transformWhile { snapshot ->
                 emit(snapshot)
                 !snapshot.state.isFinal

@@ -7,6 +7,7 @@ import kotlinx.coroutines.runBlocking
 import java.io.File
 import java.io.RandomAccessFile
 import java.nio.channels.FileChannel
+import java.util.UUID
 import java.util.concurrent.CountDownLatch
 import java.util.concurrent.atomic.AtomicInteger
 import kotlin.system.exitProcess
@@ -30,7 +31,7 @@ object ChildProcess {
     private suspend fun open(database: String, url: String) =
         Outbox.open(File(database), baseUrl = url, limits = OutboxTest.quick)
 
-    private fun order(id: java.util.UUID = SubmissionId.new()) =
+    private fun order(id: UUID = SubmissionId.new()) =
         Submission(id, "/orders?id=$id", Body.Json("""{"item":"tea"}"""))
 
     private fun exitWhileBusy(database: String, url: String): Unit = runBlocking(Dispatchers.Default) {

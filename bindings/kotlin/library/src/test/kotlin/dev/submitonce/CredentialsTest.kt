@@ -240,7 +240,7 @@ class CredentialsTest : OutboxTest() {
     fun `credentials that run out are asked for anew`() = test {
         val outbox = open(
             credentials = provider { _, reason ->
-                val soon = Instant.now().plusMillis(20).takeIf { reason == CredentialsReason.MISSING }
+                val soon = Instant.now().plusSeconds(1).takeIf { reason == CredentialsReason.MISSING }
                 Credentials.bearer("any", validUntil = soon)
             },
         )
@@ -265,10 +265,10 @@ class CredentialsTest : OutboxTest() {
             assertEquals(account, outbox.signedIn())
             theirs.forEach { outbox.settled(it) }
         }
+        fun accountOf(path: String) =
+            orders.entries.single { (_, theirs) -> theirs.any { "${it.id}" in path } }.key
         val principals = server.records().map { it.jsonObject }
-            .groupBy({ record -> orders.entries.single { (_, theirs) -> theirs.any { "${it.id}" in "${record["path"]}" } }.key }) {
-                "${it["principal"]}"
-            }
+            .groupBy({ accountOf("${it["path"]}") }, { "${it["principal"]}" })
         assertEquals(setOf("ann", "bob"), principals.keys)
         assertTrue(principals.values.all { it.toSet().size == 1 })
         assertEquals(2, principals.values.flatten().toSet().size)

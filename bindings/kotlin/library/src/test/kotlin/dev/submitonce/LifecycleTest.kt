@@ -16,12 +16,14 @@ import kotlinx.coroutines.launch
 import kotlinx.coroutines.test.runTest
 import org.junit.jupiter.api.Test
 import java.time.Duration
+import java.util.UUID
 import java.util.concurrent.atomic.AtomicInteger
 import kotlin.coroutines.CoroutineContext
 import kotlin.test.assertEquals
 import kotlin.test.assertFailsWith
 import kotlin.test.assertIs
 import kotlin.test.assertTrue
+import kotlin.time.Duration.Companion.seconds
 
 /** Closing in the midst of everything, and coroutines that are cancelled in the midst of a call. */
 class LifecycleTest : OutboxTest() {
@@ -106,7 +108,7 @@ class LifecycleTest : OutboxTest() {
         val counter = AtomicInteger()
         val storm = List(8) {
             async {
-                val stored = mutableListOf<java.util.UUID>()
+                val stored = mutableListOf<UUID>()
                 val end = runCatching {
                     while (true) {
                         stored += outbox.submit(order()).id
@@ -213,7 +215,7 @@ class LifecycleTest : OutboxTest() {
 
     // Virtual time is the caller's own: the core's waits are real, and its answers arrive all the same.
     @Test
-    fun `an app's own tests may use virtual time`() = runTest(timeout = kotlin.time.Duration.parse("40s")) {
+    fun `an app's own tests may use virtual time`() = runTest(timeout = 40.seconds) {
         val outbox = open()
         val order = order()
         outbox.submit(order)

@@ -191,7 +191,11 @@ class ListenerTest : OutboxTest() {
             val outbox = openRaw()
             outbox.setListener(onChange {})
             outbox.setListener(onChange {})
-            outbox.setProgressListener(object : ProgressListener { override fun progressed(progress: List<RawProgress>) = Unit })
+            outbox.setProgressListener(
+                object : ProgressListener {
+                    override fun progressed(progress: List<RawProgress>) = Unit
+                },
+            )
             outbox.setCredentialsListener(
                 object : CredentialsListener {
                     override fun credentialsNeeded(account: String, reason: CredentialsReason) = Unit

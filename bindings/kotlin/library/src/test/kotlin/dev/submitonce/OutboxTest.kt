@@ -77,7 +77,7 @@ abstract class OutboxTest {
         val LONG: Duration = Duration.ofSeconds(20)
 
         /** How soon something has to happen that happens at once. */
-        const val AT_ONCE_MS = 1_500L
+        const val AT_ONCE_MS = 5_000L
 
         /** The defaults, but for waits that tests would have to sit out. */
         val quick: Limits by lazy {

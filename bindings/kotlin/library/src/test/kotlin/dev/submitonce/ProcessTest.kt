@@ -76,7 +76,8 @@ class ProcessTest : OutboxTest() {
         val settled = assertIs<Waited.Settled>(outbox.wait(order.id, LONG)).snapshot
         assertEquals(SubmissionState.Succeeded to 2, settled.state to settled.attempts)
         val summary = server.summary()
-        assertEquals(listOf(2L, 1L, 1L, 1L), summary.run { listOf(requests, effects, maxKeysPerPath, maxInFlightPerKey) })
+        assertEquals(2, summary.requests)
+        assertEquals(listOf(1L, 1L, 1L), summary.run { listOf(effects, maxKeysPerPath, maxInFlightPerKey) })
     }
 
     // P3: two processes, one database.

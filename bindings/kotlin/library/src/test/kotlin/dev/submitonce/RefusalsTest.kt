@@ -3,8 +3,12 @@ package dev.submitonce
 import dev.submitonce.internal.IdException
 import dev.submitonce.internal.InternalException
 import dev.submitonce.internal.OpenException
+import dev.submitonce.internal.OutboxConfig
 import dev.submitonce.internal.OutboxException
+import dev.submitonce.internal.PageRequest
 import dev.submitonce.internal.StorageException
+import dev.submitonce.internal.parseSubmissionId
+import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Test
 import java.time.Duration
@@ -17,6 +21,7 @@ import kotlin.test.assertIs
 import kotlin.test.assertNotNull
 import kotlin.test.assertNull
 import kotlin.test.assertTrue
+import dev.submitonce.internal.Outbox as RawOutbox
 
 /** What calls refuse, as the exceptions that an app catches. */
 class RefusalsTest : OutboxTest() {
@@ -271,16 +276,16 @@ class RefusalsTest : OutboxTest() {
         assertIs<SubmitOnceException.Storage.Busy>(busy)
         assertIs<SubmitOnceException.Internal>(InternalException("a panic").translated())
         assertIs<SubmitOnceException.MalformedId>(
-            assertFailsWith<IdException> { dev.submitonce.internal.parseSubmissionId("no") }.translated(),
+            assertFailsWith<IdException> { parseSubmissionId("no") }.translated(),
         )
         // What isn't the core's is left alone, cancellations above all.
-        assertNull(java.util.concurrent.CancellationException("stop").translated())
+        assertNull(CancellationException("stop").translated())
         assertNull(IllegalStateException("the app's own").translated())
         val own = IllegalStateException("the app's own")
         assertEquals(own, assertFailsWith<IllegalStateException> { translated { throw own } })
     }
 
-    private fun rawSnapshot() = dev.submitonce.internal.Outbox
-        .open(dev.submitonce.internal.OutboxConfig(database().path, baseUrl = server.url, limits = quick))
-        .use { it.list(ListFilter.ALL, dev.submitonce.internal.PageRequest(0, 1u)).snapshots.single() }
+    private fun rawSnapshot() = RawOutbox
+        .open(OutboxConfig(database().path, baseUrl = server.url, limits = quick))
+        .use { it.list(ListFilter.ALL, PageRequest(0, 1u)).snapshots.single() }
 }

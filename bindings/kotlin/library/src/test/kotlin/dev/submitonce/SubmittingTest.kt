@@ -132,7 +132,8 @@ class SubmittingTest : OutboxTest() {
         val never = order()
         outbox.submit(never)
         assertEquals(CancelOutcome.Cancelled, outbox.cancel(never.id))
-        assertEquals(SubmissionState.Cancelled, assertIs<CancelOutcome.AlreadyFinal>(outbox.cancel(never.id)).snapshot.state)
+        val again = assertIs<CancelOutcome.AlreadyFinal>(outbox.cancel(never.id))
+        assertEquals(SubmissionState.Cancelled, again.snapshot.state)
         val onItsWay = order()
         server.script("""{"hold_before":"gate"}""")
         outbox.submit(onItsWay)
@@ -167,7 +168,8 @@ class SubmittingTest : OutboxTest() {
 
     @Test
     fun `waking ends a backoff early`() = test {
-        val outbox = open(limits = quick.copy(backoffFirst = LONG.multipliedBy(100), backoffMost = LONG.multipliedBy(100)))
+        val hour = Duration.ofHours(1)
+        val outbox = open(limits = quick.copy(backoffFirst = hour, backoffMost = hour))
         val order = order()
         server.script("""{"error_before":{"status":500}}""")
         outbox.submit(order)
@@ -246,7 +248,8 @@ class SubmittingTest : OutboxTest() {
             body = Body.Bytes("application/octet-stream", byteArrayOf(0, -1, 127)),
         )
         val snapshot = outbox.submit(order).snapshot
-        assertEquals(listOf("ann", "PUT", server.url + order.url, Effect.OVERWRITE), snapshot.run { listOf(account, method, url, effect) })
+        val stored = snapshot.run { listOf(account, method, url, effect) }
+        assertEquals(listOf("ann", "PUT", server.url + order.url, Effect.OVERWRITE), stored)
         assertTrue(snapshot.acceptedAt <= Instant.now().plusSeconds(1))
         outbox.drain(LONG)
         val outcome = assertNotNull(outbox.snapshot(order.id).outcome)

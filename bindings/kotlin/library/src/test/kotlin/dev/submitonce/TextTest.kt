@@ -19,9 +19,9 @@ class TextTest : OutboxTest() {
     @ParameterizedTest
     @ValueSource(
         strings = [
-            "a NUL\u0000 in the middle", "\u0000", "\uFEFFwith a byte order mark", "\uD83D\uDE80 four bytes \uD83D\uDE80",
-            "\u202Eright to left\u202C \u0627\u0644\u0639\u0631\u0628\u064A\u0629", "e\u0301 isn't \u00E9", "\r\n\t\u2028\u2029",
-            "\uFFFD\uFFFE\uFFFF", "", "\"quotes\" and \\ 'slashes'; DROP TABLE submission;--",
+            "a NUL\u0000 in the middle", "\u0000", "\uFEFFwith a byte order mark",
+            "\uD83D\uDE80 four bytes \uD83D\uDE80", "\u202Eright to left\u202C \u0627\u0644\u0639\u0631\u0628",
+            "e\u0301 isn't \u00E9", "\r\n\t\u2028\u2029", "\uFFFD\uFFFE\uFFFF", "", "\"quotes\" and \\ 'slashes'; DROP TABLE submission;--",
         ],
     )
     fun `text arrives byte for byte`(text: String) = test {
