@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Test
 import kotlin.test.assertEquals
 import kotlin.test.assertFailsWith
 import kotlin.test.assertIs
+import kotlin.test.assertNull
 import kotlin.test.assertTrue
 
 /** The states of one submission, and lists that keep themselves up to date. */
@@ -153,7 +154,7 @@ class ObserveTest : OutboxTest() {
         outbox.cancel(order.id)
         assertEquals(emptyList(), lists.receive())
         collector.cancelAndJoin()
-        assertTrue(lists.isEmpty)
+        assertNull(lists.tryReceive().getOrNull())
     }
 
     @Test

@@ -1,6 +1,8 @@
 package dev.submitonce
 
+import dev.submitonce.internal.FfiConverterTypeProgressListener
 import kotlinx.coroutines.async
+import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.channels.Channel
 import kotlinx.coroutines.cancelAndJoin
 import kotlinx.coroutines.flow.first
@@ -8,6 +10,7 @@ import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.launch
 import org.junit.jupiter.api.Test
 import java.time.Duration
+import java.util.concurrent.CopyOnWriteArrayList
 import kotlin.test.assertEquals
 import kotlin.test.assertFailsWith
 import kotlin.test.assertIs
@@ -66,6 +69,36 @@ class SharedTest : OutboxTest() {
         other.submit(order())
         other.drain(LONG)
         assertEquals(2, server.summary().requests)
+    }
+
+    @Test
+    fun `what one listens to is its own`() = test {
+        val (one, other) = listOf(open(), open())
+        val photo = order().copy(body = Body.Bytes("image/jpeg", ByteArray(1 shl 20)))
+        val telling = listOf(one, other).map { outbox ->
+            async { outbox.uploads().first { it.sent == it.total }.id }
+        }
+        eventually("both listen") { FfiConverterTypeProgressListener.handleMap.size == 2 }
+        one.submit(photo)
+        one.start()
+        assertEquals(listOf(photo.id, photo.id), telling.awaitAll())
+    }
+
+    // Of two providers the last is asked; when its outbox closes, the one before.
+    @Test
+    fun `closing one leaves the other's provider to be asked`() = test {
+        val asked = CopyOnWriteArrayList<String>()
+        fun provider(name: String) = CredentialsProvider { _, _ ->
+            asked += name
+            Credentials.bearer(name)
+        }
+        val one = open(credentials = provider("one"))
+        val other = open(credentials = provider("other"))
+        one.signIn("ann")
+        one.submit(order(account = "ann"))
+        other.close()
+        assertEquals(1, one.drain(LONG).succeeded)
+        assertEquals(listOf("one"), asked)
     }
 
     @Test

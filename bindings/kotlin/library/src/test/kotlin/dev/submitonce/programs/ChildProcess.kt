@@ -1,5 +1,11 @@
-package dev.submitonce
+package dev.submitonce.programs
 
+import dev.submitonce.Body
+import dev.submitonce.Outbox
+import dev.submitonce.OutboxTest
+import dev.submitonce.Submission
+import dev.submitonce.SubmissionId
+import dev.submitonce.SubmitOnceException
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.delay
 import kotlinx.coroutines.launch
@@ -12,7 +18,7 @@ import java.util.concurrent.CountDownLatch
 import java.util.concurrent.atomic.AtomicInteger
 import kotlin.system.exitProcess
 
-/** What [ProcessTest] has other processes do. */
+/** What tests have other processes do, one deed each. */
 object ChildProcess {
     @JvmStatic
     fun main(arguments: Array<String>) {
