@@ -61,6 +61,11 @@ impl Core {
             && core.handles.load(Ordering::Acquire) > 0
             && core.identity == file_identity(&path)
         {
+            let config = OutboxConfig {
+                // Another spelling of the same path is the same.
+                path: core.config.path.clone(),
+                ..config
+            };
             if core.config != config {
                 return Err(OpenError::AlreadyOpen);
             }

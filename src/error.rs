@@ -128,7 +128,7 @@ pub enum OutboxError {
         most: u64,
     },
     /// This version doesn't deliver that yet, and doesn't pretend to.
-    #[error("{feature:?} is not supported yet")]
+    #[error("{feature:?} is not supported yet; leave it out")]
     NotYetSupported {
         /// What.
         feature: Feature,

@@ -31,6 +31,8 @@ impl Outbox {
         if let Some(before) = std::mem::replace(&mut *lock(&self.listening), next) {
             before.notify_one();
         }
+        // It may have been closed meanwhile, and then nobody else stops what begins here.
+        self.store()?;
         if let Some(listener) = listener {
             let core = Arc::clone(&self.core);
             // From here on nothing is missed, however late the task gets its turn.

@@ -83,6 +83,7 @@ struct Supplied {
 }
 
 struct Asked {
+    account: String,
     reason: CredentialsReason,
     /// What was there when it was asked.
     number: Option<i64>,
@@ -261,6 +262,7 @@ impl Desk {
         let before = inner
             .asked
             .as_ref()
+            .filter(|asked| asked.account == signed_in.name)
             .filter(|asked| asked.reason == reason && asked.number == number);
         let times = before.map_or(0, |asked| asked.times);
         if let Some(asked) = before {
@@ -287,6 +289,7 @@ impl Desk {
             }
         }
         inner.asked = Some(Asked {
+            account: signed_in.name.clone(),
             reason,
             number,
             at: now,

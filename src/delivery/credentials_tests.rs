@@ -37,6 +37,19 @@ fn what_is_missing_is_asked_for() {
     assert_eq!(reason, CredentialsReason::Missing);
 }
 
+/// What was asked for one account is no answer for another.
+#[test]
+fn each_account_is_asked_for() {
+    let desk = desk();
+    assert!(desk.ask(&ann(), 1, desk.supplies()).nudge.is_some());
+    assert!(desk.ask(&ann(), 1, desk.supplies()).nudge.is_none());
+    let bob = SignedIn {
+        name: "bob".to_owned(),
+        ..ann()
+    };
+    assert!(desk.ask(&bob, 1, desk.supplies()).nudge.is_some());
+}
+
 /// A turn looks for credentials, finds none, and they come before it asks: the host has answered
 /// already.
 #[test]

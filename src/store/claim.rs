@@ -35,13 +35,23 @@ pub(crate) struct Claim {
     pub(crate) credentials: Option<Usable>,
 }
 
-/// Claims up to `capacity`, by priority, then in the order of acceptance.
+/// What became of a submission whose turn it was.
+enum Turn {
+    Claimed(Box<Claim>),
+    /// Not sent: held or settled instead.
+    Ended(SubmissionState),
+    Left,
+}
+
+/// Claims up to `capacity`, by priority, then in the order of acceptance. Notes what was not sent but
+/// held or settled instead.
 pub(super) fn claim(
     tx: &Tx<'_>,
     owner: &Owner,
     limits: &Limits,
     capacity: usize,
     terms: &Terms,
+    ended: &mut Vec<SubmissionState>,
 ) -> Result<Vec<Claim>, OutboxError> {
     let mut claims = Vec::new();
     if capacity == 0 {
@@ -61,8 +71,12 @@ pub(super) fn claim(
                 None => &*reading.insert(attempts::reading(tx)?),
             };
             let row = submissions::by_seq(tx.connection, seq).map_err(OutboxError::from);
-            let claimed = row.and_then(|row| claim_one(tx, owner, limits, row, reading, terms));
-            claims.extend(or_quarantine(tx, seq, claimed)?.flatten());
+            let turn = row.and_then(|row| claim_one(tx, owner, limits, row, reading, terms));
+            match or_quarantine(tx, seq, turn)? {
+                Some(Turn::Claimed(claim)) => claims.push(*claim),
+                Some(Turn::Ended(state)) => ended.push(state),
+                Some(Turn::Left) | None => {}
+            }
         }
         if claims.len() == rows {
             break;
@@ -119,10 +133,9 @@ fn claim_one(
     mut row: Row,
     reading: &Reading,
     terms: &Terms,
-) -> Result<Option<Claim>, OutboxError> {
+) -> Result<Turn, OutboxError> {
     if row.expires.is_some_and(|expires| expires <= tx.now.wall) {
-        expire_one(tx, row)?;
-        return Ok(None);
+        return expire_one(tx, row).map(Turn::Ended);
     }
     let profile = profiles::read(tx.connection, row.profile)?;
     let credentials = match row.has_account {
@@ -134,7 +147,7 @@ fn claim_one(
         let transition = ask(tx, &row, event)?;
         note_problem(tx, &row, problem)?;
         change(tx, &mut row, &transition, Due::Unchanged)?;
-        return Ok(None);
+        return Ok(Turn::Ended(transition.next.visible));
     }
     let Some(request) = thaw(tx.connection, &row)? else {
         let transition = ask(tx, &row, Event::RowDamaged)?;
@@ -144,13 +157,13 @@ fn claim_one(
             "the stored bytes are not the ones that were accepted",
         )?;
         change(tx, &mut row, &transition, Due::Unchanged)?;
-        return Ok(None);
+        return Ok(Turn::Ended(transition.next.visible));
     };
     let transition = ask(tx, &row, Event::Claimed)?;
     if transition.next.visible != SubmissionState::InFlight {
         // A settled row that is marked as ready: a flipped bit. It stays as it is.
         submissions::unready(tx, row.seq)?;
-        return Ok(None);
+        return Ok(Turn::Left);
     }
     let history = history(tx, &row)?;
     if profile.key_scope == KeyScope::Token && attempts::changed_credentials(tx, &row, number)? {
@@ -167,7 +180,7 @@ fn claim_one(
     row.owner = Some(owner.id);
     row.fence = Some(attempt);
     change(tx, &mut row, &transition, Due::Unchanged)?;
-    Ok(Some(Claim {
+    Ok(Turn::Claimed(Box::new(Claim {
         submission: row.seq,
         attempt,
         request,
@@ -175,7 +188,7 @@ fn claim_one(
         history,
         misdirected,
         credentials,
-    }))
+    })))
 }
 
 /// What the attempts before have shown.

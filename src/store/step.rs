@@ -32,7 +32,8 @@ pub(crate) struct Step {
 
 /// What a step did.
 pub(crate) struct Stepped {
-    /// The state that each finished exchange led to.
+    /// The state that each finished exchange led to, and each submission that was held or settled
+    /// without one.
     pub(crate) settled: Vec<SubmissionState>,
     /// The lease ran out while requests were on the wire. Nothing was claimed: stop them first,
     /// since others may have taken them over.
@@ -69,7 +70,7 @@ pub(super) fn step(
     let holds = owner::lease(tx, owner)?.is_some_and(|end| tx.now.uptime <= end);
     let lapsed = step.on_the_wire && !holds;
     let others_wait = take_over(tx, owner, limits, dead)?;
-    expire(tx)?;
+    expire(tx, &mut settled)?;
     promote(tx)?;
     let capacity = if lapsed { 0 } else { step.capacity };
     let mut lease = tx.now.uptime;
@@ -77,7 +78,7 @@ pub(super) fn step(
         // First, since the claims refer to this owner.
         lease = owner::extend(tx, owner, limits.lease)?;
     }
-    let claims = claim(tx, owner, limits, capacity, &step.terms)?;
+    let claims = claim(tx, owner, limits, capacity, &step.terms, &mut settled)?;
     if !claims.is_empty() || !settled.is_empty() {
         attempts::note_wall(tx)?;
     }
@@ -101,7 +102,7 @@ pub(crate) fn earliest<const N: usize>(times: [Option<Duration>; N]) -> Option<D
 }
 
 /// Turns what has expired. The wall clock decides, since the app named a wall time.
-fn expire(tx: &Tx<'_>) -> Result<(), OutboxError> {
+fn expire(tx: &Tx<'_>, ended: &mut Vec<SubmissionState>) -> Result<(), OutboxError> {
     let expired: Vec<i64> = tx
         .connection
         .prepare_cached(
@@ -113,17 +114,18 @@ fn expire(tx: &Tx<'_>) -> Result<(), OutboxError> {
     for seq in expired {
         let row = submissions::by_seq(tx.connection, seq).map_err(OutboxError::from);
         let turned = row.and_then(|row| expire_one(tx, row));
-        or_quarantine(tx, seq, turned)?;
+        ended.extend(or_quarantine(tx, seq, turned)?);
     }
     Ok(())
 }
 
-pub(super) fn expire_one(tx: &Tx<'_>, mut row: Row) -> Result<(), OutboxError> {
+pub(super) fn expire_one(tx: &Tx<'_>, mut row: Row) -> Result<SubmissionState, OutboxError> {
     let transition = ask(tx, &row, Event::ExpiryPassed)?;
     tx.connection
         .prepare_cached("UPDATE submission SET expires_wall = NULL WHERE seq = ?1")?
         .execute([row.seq])?;
-    change(tx, &mut row, &transition, Due::Unchanged)
+    change(tx, &mut row, &transition, Due::Unchanged)?;
+    Ok(transition.next.visible)
 }
 
 /// Brings waits of earlier boots into this one: what is left by the wall clock, and never more than

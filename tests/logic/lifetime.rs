@@ -32,7 +32,8 @@ fn after_a_day_offline_what_is_in_doubt_is_held_and_what_was_never_sent_goes() {
         let fresh = order(&outbox, "fresh");
         outbox.submit(fresh.clone()).unwrap();
         world.pass(HOUR * 25).await;
-        drain(&outbox).await;
+        let report = drain(&outbox).await;
+        assert_eq!((report.held, report.succeeded), (1, 1));
         assert_eq!(outbox.snapshot(doubtful.id).unwrap().state, UNKNOWN);
         assert_eq!(
             outbox.snapshot(fresh.id).unwrap().state,
