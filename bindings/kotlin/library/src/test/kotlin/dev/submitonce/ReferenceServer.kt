@@ -43,11 +43,13 @@ class ReferenceServer private constructor(private val process: Process, val url:
         post("release/$name", "")
     }
 
+    /** Orders something over the control API. The body is JSON, or empty. */
     fun post(order: String, body: String) = send(
         HttpRequest.newBuilder(URI("$url/_control/$order")).POST(HttpRequest.BodyPublishers.ofString(body)),
     )
 
-    private fun get(order: String) = send(HttpRequest.newBuilder(URI("$url/_control/$order")))
+    /** Asks the control API. */
+    fun get(order: String) = send(HttpRequest.newBuilder(URI("$url/_control/$order")))
 
     private fun send(request: HttpRequest.Builder) =
         client.send(request.build(), HttpResponse.BodyHandlers.ofString()).let { answer ->

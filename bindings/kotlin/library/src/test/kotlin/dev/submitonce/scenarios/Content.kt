@@ -1,0 +1,87 @@
+package dev.submitonce.scenarios
+
+import dev.submitonce.Body
+import dev.submitonce.Effect
+import dev.submitonce.Header
+import dev.submitonce.Submission
+import dev.submitonce.SubmissionId
+import kotlinx.serialization.json.JsonElement
+import java.io.File
+import java.time.Instant
+
+/** A submission as scenarios write it, to be made when its turn comes. Bodies in files are put into a folder. */
+typealias Content = (File) -> Submission
+
+fun content(json: JsonElement): Content = json.members {
+    val id = text("id")
+    val url = text("url")
+    val method = textOrNull("method") ?: "POST"
+    val account = textOrNull("account")
+    val effect = jsonOrNull("effect")?.text()?.let(::effect)
+    val headers = jsonOrNull("headers")?.headers().orEmpty()
+    val body: (File) -> Body = jsonOrNull("body")?.let(::body) ?: { Body.Empty }
+    val priority = wholeOrNull("priority") ?: 0
+    val expiresIn = wholeOrNull("expires_in_ms")
+    val unmeteredOnly = jsonOrNull("unmetered_only")?.flag() ?: false
+    val lane = textOrNull("lane")
+    val replaces = textOrNull("replaces")
+    val after = jsonOrNull("after")?.items().orEmpty().map { it.text() }
+    val probe = textOrNull("probe")
+    val content: Content = { folder ->
+        Submission(
+            id = SubmissionId.parse(id),
+            url = url,
+            body = body(folder),
+            method = method,
+            account = account,
+            effect = effect,
+            headers = headers,
+            priority = Math.toIntExact(priority),
+            expiresAt = expiresIn?.let(Instant.now()::plusMillis),
+            unmeteredOnly = unmeteredOnly,
+            lane = lane,
+            replaces = replaces,
+            after = after.map(SubmissionId::parse),
+            probe = probe,
+        )
+    }
+    content
+}
+
+private fun effect(name: String): Effect =
+    Effect.entries.find { name(it) == name } ?: broken("there is no effect $name")
+
+/** Pairs of a name and a value. */
+fun JsonElement.headers(): List<Header> = items().map { pair ->
+    val texts = pair.items().map { it.text() }
+    if (texts.size != 2) broken("$pair is no header")
+    Header(texts[0], texts[1])
+}
+
+private fun body(json: JsonElement): (File) -> Body = json.members {
+    val kind = unread().singleOrNull() ?: broken("a body has one kind: $json")
+    val of = json(kind)
+    when (kind) {
+        "json" -> of.text().let { text -> { Body.Json(text) } }
+        "bytes" -> bytes(of).let { (type, bytes) -> { Body.Bytes(type, bytes) } }
+        "file" -> bytes(of).let { (type, bytes) -> { folder -> Body.FromFile(type, written(bytes, folder)) } }
+        else -> broken("there is no body $kind")
+    }
+}
+
+private fun written(bytes: ByteArray, folder: File): File =
+    File.createTempFile("body", null, folder).also { it.writeBytes(bytes) }
+
+/** A content type, and what has it. */
+private fun bytes(json: JsonElement): Pair<String, ByteArray> = json.members {
+    val type = text("content_type")
+    val text = textOrNull("text")
+    val hex = textOrNull("hex")
+    if ((text == null) == (hex == null)) broken("bytes are either text or hex: $json")
+    type to (text?.encodeToByteArray(throwOnInvalidSequence = true) ?: unhex(hex!!))
+}
+
+private fun unhex(hex: String): ByteArray {
+    if (hex.length % 2 != 0) broken("half a byte in $hex")
+    return hex.chunked(2).map { it.toInt(radix = 16).toByte() }.toByteArray()
+}
