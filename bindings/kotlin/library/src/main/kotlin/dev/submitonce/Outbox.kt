@@ -14,6 +14,7 @@ import kotlinx.coroutines.channels.Channel
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.buffer
 import kotlinx.coroutines.flow.flowOn
+import kotlinx.coroutines.launch
 import kotlinx.coroutines.withContext
 import java.io.Closeable
 import java.io.File
@@ -249,6 +250,13 @@ public class Outbox private constructor(
         )
     }
 
+    private fun follow(networks: Flow<NetworkKind>) {
+        scope.launch {
+            // A hint that is lost does no harm; without the others, nothing would be hastened any more.
+            runs.reporting { networks.collect { kind -> runs.reporting { networkAvailable(kind) } } }
+        }
+    }
+
     /**
      * A call that touches the disk. It isn't interrupted when its coroutine is cancelled, so that what
      * belongs to a stored submission is done too.
@@ -286,8 +294,10 @@ public class Outbox private constructor(
          * @param installId what identifies this installation, and is never restored with a backup.
          * @param credentials asked when an account's requests need credentials.
          * @param scheduler starts background runs.
+         * @param networks what the system says of the network: collected until the outbox is closed, and
+         *   told to it as by [networkAvailable].
          * @param dispatcher where calls that touch the disk run.
-         * @param onCallbackError told of what the provider and the scheduler threw.
+         * @param onCallbackError told of what the provider, the scheduler and [networks] threw.
          * @throws SubmitOnceException.CannotOpen, [SubmitOnceException.Storage], and
          *   [SubmitOnceException.Invalid] for what can't even be handed over; nothing has been moved or
          *   deleted then.
@@ -303,6 +313,7 @@ public class Outbox private constructor(
             installId: String? = null,
             credentials: CredentialsProvider? = null,
             scheduler: RunScheduler? = null,
+            networks: Flow<NetworkKind>? = null,
             dispatcher: CoroutineDispatcher = Dispatchers.IO,
             onCallbackError: (Throwable) -> Unit = {},
         ): Outbox {
@@ -325,6 +336,7 @@ public class Outbox private constructor(
                         translated {
                             credentials?.let { outbox.askForCredentials(it) }
                             outbox.runs.repair()
+                            networks?.let { outbox.follow(it) }
                         }
                     }
                     outbox
