@@ -1,5 +1,6 @@
 package dev.submitonce
 
+import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.sync.Mutex
 import kotlinx.coroutines.sync.withLock
 import java.time.Duration
@@ -10,7 +11,10 @@ public enum class RunResult {
     /** Done. What is left has been scheduled. */
     SUCCESS,
 
-    /** The database could not be used: the scheduler shall run it again by its own backoff. */
+    /**
+     * The database was busy or locked, or the scheduler itself failed, so that nothing could be
+     * scheduled: run this again, by the scheduler's own backoff.
+     */
     RETRY,
 }
 
@@ -21,6 +25,10 @@ public enum class RunResult {
  * A run takes its request back first, and drains after that: what is submitted too late for its last
  * look asks for the next run, which the scheduler starts after this one. At its end it orders the
  * next run for the time at which something is due.
+ *
+ * Runs may overlap, of one network or of two: a scheduler starts a stopped one again before it has
+ * returned. Their drains join. Cancelling a run, because the scheduler stops it, begins nothing more,
+ * and lets what is on the wire come to its end.
  */
 public class DrainPlan internal constructor(
     private val outbox: Outbox,
@@ -32,79 +40,123 @@ public class DrainPlan internal constructor(
     private val scheduling = Mutex()
 
     /**
-     * Delivers what is due over such a network. When it is cancelled, because the scheduler stops it,
-     * nothing more is begun, and what is on the wire comes to its end; the scheduler runs it again.
+     * Does what a job is for.
      *
-     * @param network that of the job that runs.
      * @param available the network that there is, if that is known.
      * @param time how long it may take; less than the scheduler allows.
      */
     public suspend fun run(
-        network: RunNetwork,
+        job: RunJob,
         available: NetworkKind? = null,
         time: Duration = RUN_TIME,
-    ): RunResult = orRetry {
-        runs.begin(network)
-        val kind = if (network == RunNetwork.UNMETERED) NetworkKind.UNMETERED else available
-        kind?.let { outbox.networkAvailable(it) }
-        outbox.drain(time, stopWhenCancelled = true)
-        scheduling.withLock {
-            // What the other run has settled since counts as well.
-            scheduleAfter(outbox.drain(SECOND_LOOK, stopWhenCancelled = true), network)
+    ): RunResult = scheduler.resultOf(now, runs::report) {
+        when (job) {
+            RunJob.ANY -> deliver(RunNetwork.ANY, available, time)
+            RunJob.UNMETERED -> deliver(RunNetwork.UNMETERED, NetworkKind.UNMETERED, time)
+            // It would be replaced by what it orders, in the middle of a delivery.
+            RunJob.LATER -> runs.makeSure(RunNetwork.ANY)
         }
+        RunResult.SUCCESS
     }
 
-    /** What [RunScheduler.later] starts: it only has the run for now started. */
-    public suspend fun runLater(): RunResult = orRetry { runs.request(RunNetwork.ANY) }
+    private suspend fun deliver(network: RunNetwork, available: NetworkKind?, time: Duration) {
+        runs.begin(network)
+        available?.let { outbox.networkAvailable(it) }
+        val drained = outbox.drain(time, stopWhenCancelled = true)
+        scheduling.withLock { orderNext(network, drained.stopped) }
+    }
 
-    private suspend fun scheduleAfter(report: DrainReport, network: RunNetwork) {
-        val awaitsUnmetered = report.awaitsUnmetered
-        if (awaitsUnmetered && network == RunNetwork.ANY) {
-            runs.request(RunNetwork.UNMETERED)
+    private suspend fun orderNext(network: RunNetwork, stopped: DrainStop) {
+        // Begins nothing. What the drain has told may be old: another run has settled something since.
+        val look = outbox.drain(Duration.ZERO)
+        if (look.awaitsUnmetered && network == RunNetwork.ANY) {
+            runs.makeSure(RunNetwork.UNMETERED)
         }
-        val soonest = now() + SOONEST
-        val unfinished =
-            report.stopped == DrainStop.SUSPENDED || report.stopped == DrainStop.BUDGET_ENDED || report.inFlight > 0
-        val times = listOfNotNull(
-            report.nextWakeAt?.coerceAtLeast(soonest),
-            // Somebody else's suspension, or a budget that was too short: look again soon.
-            soonest.takeIf { unfinished },
-            // The network has become metered under a run that was for an unmetered one.
-            (now() + UNMETERED_AGAIN).takeIf { awaitsUnmetered && network == RunNetwork.UNMETERED },
-        )
-        when (val at = times.minOrNull()) {
+        when (val at = nextRunAt(network, stopped, look, now())) {
             null -> scheduler.notLater()
             else -> scheduler.later(at)
         }
     }
 
-    private suspend fun orRetry(run: suspend () -> Unit): RunResult =
-        try {
-            run()
-            RunResult.SUCCESS
-        } catch (_: SubmitOnceException.Storage.Busy) {
-            RunResult.RETRY
-        } catch (_: SubmitOnceException.Storage.Unavailable) {
-            RunResult.RETRY
-        } catch (problem: SubmitOnceException) {
-            // Running it again at once would meet the same: a full disk, a file that was moved.
-            runs.report(problem)
-            runs.reporting { scheduler.later(now() + TROUBLE_AGAIN) }
-            RunResult.SUCCESS
+    public companion object {
+        /**
+         * What a worker calls, whose process the scheduler may have started: opens the outbox, and
+         * runs its plan. It throws nothing but the cancellation of its coroutine. An outbox that can't
+         * be opened is told of and tried again, and what waits in it goes on waiting.
+         *
+         * @param scheduler the one that the outbox is opened with.
+         * @param onError told of what keeps it from opening.
+         * @param open gives the outbox that this process shares.
+         */
+        public suspend fun runOn(
+            scheduler: RunScheduler,
+            onError: (Throwable) -> Unit,
+            open: suspend () -> Outbox,
+            run: suspend DrainPlan.() -> RunResult,
+        ): RunResult = scheduler.resultOf(Instant::now, onError) {
+            checkNotNull(open().plan) { "the outbox was opened without a scheduler" }.run()
         }
 
-    internal companion object {
         /** Well within the ten minutes that WorkManager gives a worker. */
-        val RUN_TIME: Duration = Duration.ofSeconds(510)
-
-        /** Long enough for a look at the database; an exchange that it begins has time to end. */
-        val SECOND_LOOK: Duration = Duration.ofSeconds(30)
+        internal val RUN_TIME: Duration = Duration.ofSeconds(510)
 
         /** WorkManager's own least backoff: no run is ordered sooner. */
-        val SOONEST: Duration = Duration.ofSeconds(10)
+        internal val SOONEST: Duration = Duration.ofSeconds(10)
 
-        val UNMETERED_AGAIN: Duration = Duration.ofMinutes(15)
+        internal val UNMETERED_AGAIN: Duration = Duration.ofMinutes(15)
 
-        val TROUBLE_AGAIN: Duration = Duration.ofMinutes(15)
+        /** The token server may be back; a user who has to sign in anew costs a look each hour. */
+        internal val CREDENTIALS_AGAIN: Duration = Duration.ofHours(1)
+
+        internal val TROUBLE_AGAIN: Duration = Duration.ofMinutes(15)
     }
 }
+
+/** When the job for later has to come, after how a run ended and what its last look found. */
+internal fun nextRunAt(network: RunNetwork, stopped: DrainStop, look: DrainReport, now: Instant): Instant? {
+    val soonest = now + DrainPlan.SOONEST
+    return listOfNotNull(
+        // Also of what is due still, because the time was over, or on the wire.
+        look.nextWakeAt?.coerceAtLeast(soonest),
+        // The app has stopped delivery under it, so that it knows nothing.
+        soonest.takeIf { look.stopped == DrainStop.SUSPENDED },
+        (now + DrainPlan.CREDENTIALS_AGAIN).takeIf { stopped == DrainStop.CREDENTIALS_NEEDED },
+        // It became metered under a run that was for an unmetered one. Appending another would repeat
+        // that without a pause where system and app don't agree on what there is.
+        (now + DrainPlan.UNMETERED_AGAIN).takeIf { look.awaitsUnmetered && network == RunNetwork.UNMETERED },
+    ).minOrNull()
+}
+
+/**
+ * Nothing is thrown out of a run: a scheduler would call it failed for good, and with it the runs that
+ * wait behind it.
+ */
+private suspend fun RunScheduler.resultOf(
+    now: () -> Instant,
+    report: (Exception) -> Unit,
+    run: suspend () -> RunResult,
+): RunResult =
+    try {
+        run()
+    } catch (cancelled: CancellationException) {
+        throw cancelled
+    } catch (_: SubmitOnceException.Storage.Busy) {
+        RunResult.RETRY
+    } catch (_: SubmitOnceException.Storage.Unavailable) {
+        RunResult.RETRY
+    } catch (problem: Exception) {
+        report(problem)
+        laterOrRetry(now() + DrainPlan.TROUBLE_AGAIN, report)
+    }
+
+/** Running it again at once would meet the same: a full disk, a file of a newer version. */
+private suspend fun RunScheduler.laterOrRetry(at: Instant, report: (Exception) -> Unit): RunResult =
+    try {
+        later(at)
+        RunResult.SUCCESS
+    } catch (cancelled: CancellationException) {
+        throw cancelled
+    } catch (problem: Exception) {
+        report(problem)
+        RunResult.RETRY
+    }

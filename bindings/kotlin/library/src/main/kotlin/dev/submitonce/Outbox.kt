@@ -47,7 +47,7 @@ public class Outbox private constructor(
     private val scope = CoroutineScope(SupervisorJob() + dispatcher)
     private val observing = Observing(raw)
 
-    private val runs = Runs(raw, scheduler, onCallbackError)
+    private val runs = Runs(raw, scheduler, dispatcher, onCallbackError)
 
     /** What background runs do. Null without a scheduler. */
     public val plan: DrainPlan? = scheduler?.let { DrainPlan(this, runs, it, Instant::now) }

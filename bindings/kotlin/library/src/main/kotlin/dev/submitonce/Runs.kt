@@ -1,16 +1,23 @@
 package dev.submitonce
 
 import kotlinx.coroutines.CancellationException
+import kotlinx.coroutines.CoroutineDispatcher
+import kotlinx.coroutines.NonCancellable
+import kotlinx.coroutines.sync.Mutex
+import kotlinx.coroutines.withContext
 import dev.submitonce.internal.Outbox as RawOutbox
 import dev.submitonce.internal.Receipt as RawReceipt
 
 /**
  * Has a background run scheduled when one is needed: once for any number of submissions, and never
  * not at all. The database remembers who has to do it (see [RawOutbox.requestRun]).
+ *
+ * Whoever is to schedule a run does so to the end, cancelled or not: nobody else would.
  */
 internal class Runs(
     private val raw: RawOutbox,
     private val scheduler: RunScheduler?,
+    private val dispatcher: CoroutineDispatcher,
     private val onError: (Throwable) -> Unit,
 ) {
     /** After a submission was stored. Never throws: it is stored, whatever the scheduler says. */
@@ -21,9 +28,21 @@ internal class Runs(
     }
 
     /** After something became due in another way. */
-    suspend fun request(network: RunNetwork) {
+    suspend fun request(network: RunNetwork): Unit = toTheEnd {
         if (scheduler != null && raw.requestRun(network)) {
             schedule(network)
+        }
+    }
+
+    /**
+     * The same, where nobody may come by again: makes sure also that a run that was asked for before
+     * is still there, since an app can cancel all works of a scheduler.
+     */
+    suspend fun makeSure(network: RunNetwork): Unit = toTheEnd {
+        if (raw.requestRun(network)) {
+            schedule(network)
+        } else {
+            scheduler?.ensure(network)
         }
     }
 
@@ -42,7 +61,7 @@ internal class Runs(
     }
 
     /** At the start of a run: from here on, what is submitted needs another one. */
-    fun begin(network: RunNetwork): Unit = translated { raw.clearRunRequest(network) }
+    suspend fun begin(network: RunNetwork): Unit = toTheEnd { raw.clearRunRequest(network) }
 
     private suspend fun schedule(network: RunNetwork) {
         val scheduler = scheduler ?: return
@@ -51,6 +70,9 @@ internal class Runs(
             if (scheduled) raw.runScheduled(network) else raw.clearRunRequest(network)
         }
     }
+
+    private suspend fun toTheEnd(call: suspend () -> Unit) =
+        withContext(NonCancellable + dispatcher) { translated { call() } }
 
     /** True if it succeeded; else the app was told why not. */
     suspend fun reporting(call: suspend () -> Unit): Boolean =
