@@ -263,7 +263,6 @@ fn on_outbox(
     })
 }
 
-/// What a call gives that gives nothing.
 fn run(kind: RunKind) -> RunNetwork {
     match kind {
         RunKind::Any => RunNetwork::Any,
@@ -271,6 +270,7 @@ fn run(kind: RunKind) -> RunNetwork {
     }
 }
 
+/// What a call gives that gives nothing.
 fn done(result: Result<(), OutboxError>) -> Result<Value, OutboxError> {
     result.map(|()| Value::Null)
 }

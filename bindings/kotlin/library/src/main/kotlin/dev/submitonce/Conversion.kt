@@ -20,11 +20,11 @@ import dev.submitonce.internal.WaitingFor as RawWaitingFor
 internal fun Submission.lowered(): RawSubmission =
     RawSubmission(
         id = id,
-        account = account,
-        method = method,
-        url = url,
+        account = account?.carried("account"),
+        method = method.carried("method"),
+        url = url.carried("url"),
         effect = effect,
-        headers = headers,
+        headers = headers.onEach { (name, value) -> name.carried("headers"); value.carried("headers") },
         body = body.lowered(),
         priority = priority,
         expiresAt = expiresAt,
@@ -38,9 +38,9 @@ internal fun Submission.lowered(): RawSubmission =
 private fun Body.lowered(): RawBody =
     when (this) {
         Body.Empty -> RawBody.Empty
-        is Body.Json -> RawBody.Json(text)
-        is Body.Bytes -> RawBody.Bytes(contentType, bytes)
-        is Body.FromFile -> RawBody.File(contentType, file.path)
+        is Body.Json -> RawBody.Json(text.carried("body"))
+        is Body.Bytes -> RawBody.Bytes(contentType.carried("body.content_type"), bytes)
+        is Body.FromFile -> RawBody.File(contentType.carried("body.content_type"), file.path.carried("body.path"))
     }
 
 internal fun Resolution.lowered(): RawResolution =

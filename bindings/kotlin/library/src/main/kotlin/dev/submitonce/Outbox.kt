@@ -38,7 +38,7 @@ import dev.submitonce.internal.Outbox as RawOutbox
  * All functions throw [SubmitOnceException]; after [close], [SubmitOnceException.Closed].
  */
 public class Outbox private constructor(
-    private val raw: RawOutbox,
+    internal val raw: RawOutbox,
     private val dispatcher: CoroutineDispatcher,
     scheduler: RunScheduler?,
     private val onCallbackError: (Throwable) -> Unit,
@@ -60,10 +60,10 @@ public class Outbox private constructor(
      * and "back and try again", until its submission is settled or the slot is discarded. Slots are
      * those of the account that is signed in.
      */
-    public suspend fun begin(slot: String): UUID = call { raw.begin(slot) }
+    public suspend fun begin(slot: String): UUID = call { raw.begin(slot.carried("slot")) }
 
     /** Forgets a slot, so that [begin] gives a new ID. What was submitted goes on. */
-    public suspend fun discard(slot: String): Unit = call { raw.discard(slot) }
+    public suspend fun discard(slot: String): Unit = call { raw.discard(slot.carried("slot")) }
 
     /**
      * Takes a submission over. Durable when it returns: it survives the end of the process and a loss

@@ -1,9 +1,9 @@
 package dev.submitonce
 
-import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.NonCancellable
-import kotlinx.coroutines.sync.Mutex
+import kotlinx.coroutines.currentCoroutineContext
+import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.withContext
 import dev.submitonce.internal.Outbox as RawOutbox
 import dev.submitonce.internal.Receipt as RawReceipt
@@ -27,10 +27,14 @@ internal class Runs(
         }
     }
 
-    /** After something became due in another way. */
-    suspend fun request(network: RunNetwork): Unit = toTheEnd {
-        if (scheduler != null && raw.requestRun(network)) {
-            schedule(network)
+    /** After something became due in another way. Never throws: the rest of the call has been done. */
+    suspend fun request(network: RunNetwork) {
+        reporting {
+            toTheEnd {
+                if (scheduler != null && raw.requestRun(network)) {
+                    schedule(network)
+                }
+            }
         }
     }
 
@@ -79,9 +83,9 @@ internal class Runs(
         try {
             call()
             true
-        } catch (cancelled: CancellationException) {
-            throw cancelled
         } catch (error: Exception) {
+            // A time-out within the scheduler looks like a cancellation, and isn't one.
+            currentCoroutineContext().ensureActive()
             report(error)
             false
         }

@@ -26,12 +26,7 @@ internal fun Exception.translated(): SubmitOnceException? =
         // UTF-16 that no UTF-8 can carry. It is refused rather than replaced: the bytes that are sent
         // are those that were given.
         is CharacterCodingException ->
-            SubmitOnceException.Invalid(
-                "text is not usable: it holds half of a surrogate pair",
-                field = "text",
-                problem = "it holds half of a surrogate pair",
-                cause = this,
-            )
+            halfAPair("text", this)
         // What the generated code says of a time that no unsigned number can carry.
         is IllegalArgumentException ->
             SubmitOnceException.Invalid("a time is not usable: it is negative", "time", "it is negative", this)
@@ -39,6 +34,24 @@ internal fun Exception.translated(): SubmitOnceException? =
         is IllegalStateException -> if (isFreedHandle) closed(this) else null
         else -> null
     }
+
+private fun halfAPair(field: String, cause: Throwable? = null): SubmitOnceException.Invalid {
+    val problem = "it holds half of a surrogate pair"
+    return SubmitOnceException.Invalid("$field is not usable: $problem", field, problem, cause)
+}
+
+/** The text itself, if UTF-8 can carry it. The generated code refuses others too, without a name. */
+internal fun String.carried(field: String): String {
+    var at = 0
+    while (at < length) {
+        val pair = get(at).isHighSurrogate() && at + 1 < length && get(at + 1).isLowSurrogate()
+        if (get(at).isSurrogate() && !pair) {
+            throw halfAPair(field)
+        }
+        at += if (pair) 2 else 1
+    }
+    return this
+}
 
 private val IllegalStateException.isFreedHandle: Boolean
     get() = message.orEmpty().contains("has already been destroyed")

@@ -65,20 +65,20 @@ class TextTest : OutboxTest() {
     fun `half of a surrogate pair is refused and nothing is stored`(half: Int) = test {
         val outbox = open()
         val text = "half ${half.toChar()} of a pair"
-        val calls: List<suspend () -> Any> = listOf(
-            { outbox.submit(order().copy(body = Body.Json(text))) },
-            { outbox.submit(order().copy(url = "/$text")) },
-            { outbox.submit(order().copy(headers = listOf(Header("X-Name", text)))) },
-            { outbox.submit(order(account = text)) },
-            { outbox.submitAll(listOf(order(), order().copy(body = Body.Json(text)))) },
-            { outbox.begin(text) },
-            { outbox.signIn(text) },
-            { outbox.supplyCredentials("ann", Credentials.bearer(text)) },
-            { open(database(text)) },
+        val calls: List<Pair<String, suspend () -> Any>> = listOf(
+            "body" to { outbox.submit(order().copy(body = Body.Json(text))) },
+            "url" to { outbox.submit(order().copy(url = "/$text")) },
+            "headers" to { outbox.submit(order().copy(headers = listOf(Header("X-Name", text)))) },
+            "account" to { outbox.submit(order(account = text)) },
+            "body" to { outbox.submitAll(listOf(order(), order().copy(body = Body.Json(text)))) },
+            "slot" to { outbox.begin(text) },
+            "text" to { outbox.signIn(text) },
+            "text" to { outbox.supplyCredentials("ann", Credentials.bearer(text)) },
+            "text" to { open(database(text)) },
         )
-        calls.forEach { call ->
+        calls.forEach { (field, call) ->
             val refusal = assertFailsWith<SubmitOnceException.Invalid> { call() }
-            assertEquals("text", refusal.field)
+            assertEquals(field, refusal.field)
             assertTrue("surrogate" in refusal.message.orEmpty() && "half of a pair" !in refusal.message.orEmpty())
         }
         assertEquals(0, outbox.stats().accepted)

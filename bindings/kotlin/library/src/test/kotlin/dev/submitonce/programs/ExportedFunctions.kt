@@ -59,8 +59,8 @@ private fun calledFunctions(report: File): Set<String> {
         }
         type.getElementsByTagName("method").elements()
             .filter { method -> method.covered > 0 }
-            // Functions with unsigned numbers have a suffix.
-            .map { prefix + it.getAttribute("name").substringBefore('-') }
+            // Functions with unsigned numbers have a suffix, and suspending ones another.
+            .map { prefix + it.getAttribute("name").substringBefore('-').removeSuffix("\$suspendImpl") }
     }.toSet()
 }
 

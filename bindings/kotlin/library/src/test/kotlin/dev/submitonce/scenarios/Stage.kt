@@ -30,11 +30,7 @@ class Handle(val outbox: Outbox) : Closeable {
     private val ears = mutableMapOf<String, Ear>()
 
     /** The generated outbox under this one, for what the layer has in another form. */
-    val raw: RawOutbox =
-        Outbox::class.java.getDeclaredField("raw").run {
-            isAccessible = true
-            get(outbox) as RawOutbox
-        }
+    val raw: RawOutbox get() = outbox.raw
 
     fun ear(by: String): Ear = ears[by] ?: broken("no $by listens")
 
