@@ -23,7 +23,8 @@ internal class CredentialsDesk(
     fun needed(account: String, reason: CredentialsReason) {
         open.removeAll { it.job.isCompleted }
         // Only one account is signed in: nobody waits for the credentials of another any more.
-        open.filter { it.account != account }.forEach { it.job.cancel() }
+        // The last first: its turn would come when the one before has ended.
+        open.filter { it.account != account }.asReversed().forEach { it.job.cancel() }
         // The core asks again while nothing has come; a provider that is slow isn't asked twice. A new
         // reason is another question: what the provider gave may have been refused by now.
         if (open.none { it.job.isActive && it.reason == reason }) {
