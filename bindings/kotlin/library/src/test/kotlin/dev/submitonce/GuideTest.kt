@@ -178,19 +178,20 @@ class GuideTest {
         suspend fun refresh(account: String): String = "good".also { asked += "refresh"; check(account == "ada") }
     }
 
-    /** The page shows this file's marked parts, and nothing else in Kotlin. */
+    /** The page shows this file's marked parts, and nothing else in Kotlin; the README the first of them. */
     @Test
     fun `the guide shows what runs`() {
         val repository = File(checkNotNull(System.getProperty("submitonce.repository")))
         val source = File(repository, "bindings/kotlin/library/src/test/kotlin/dev/submitonce/GuideTest.kt")
+        fun shownIn(page: String) = Regex("""(?s)```kotlin\n(.*?)\n```""")
+            .findAll(File(repository, page).readText())
+            .map { it.groupValues[1] }
+            .toList()
         val marked = Regex("""(?m)^ *// guide: (.*)\n((?s:.*?))^ *// end$""")
             .findAll(source.readText())
             .map { it.groupValues[2].trimIndent().trim() }
             .toList()
-        val shown = Regex("""(?s)```kotlin\n(.*?)\n```""")
-            .findAll(File(repository, "docs/kotlin.md").readText())
-            .map { it.groupValues[1] }
-            .toList()
-        assertEquals(marked.toSet(), shown.toSet())
+        assertEquals(marked.toSet(), shownIn("docs/kotlin.md").toSet())
+        assertEquals(marked.take(1), shownIn("README.md"))
     }
 }
