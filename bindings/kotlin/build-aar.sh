@@ -10,8 +10,8 @@ Builds the Android archive for arm64-v8a, armeabi-v7a and x86_64, and checks it 
 It needs the Android NDK, cargo-ndk, the Rust targets, a JDK and Maven, and says what is missing.
 
   --host-check    assembles submit-once-hostcheck.aar from this machine's library instead of the
-                  phones', and checks it: everything but the cross compiler is exercised. Needs
-                  no NDK. The result is not for phones
+                  phones', and checks it: all but the cross compiler and the symbols. Needs no NDK.
+                  The result is not for phones
   --native-only   builds the native libraries and their symbols, for the Gradle build
 
 Results, in the folder aar of cargo's target folder:

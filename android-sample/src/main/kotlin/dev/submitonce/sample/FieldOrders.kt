@@ -18,7 +18,7 @@ data class Order(val customer: String, val item: String, val quantity: Int) {
 
 /** What the list calls an order. The order itself is in the outbox. */
 interface OrderBook {
-    fun save(id: UUID, order: Order)
+    suspend fun save(id: UUID, order: Order)
     fun find(id: UUID): Order?
 }
 

@@ -4,6 +4,8 @@ import android.app.Application
 import android.content.Context
 import android.content.SharedPreferences
 import dev.submitonce.android.SubmitOnce
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.withContext
 import java.util.UUID
 
 /** WorkManager starts it too, without a screen: the outbox has to be registered here. */
@@ -32,9 +34,9 @@ class ServerAddress(context: Context) {
 private class SavedOrders(context: Context) : OrderBook {
     private val store: SharedPreferences = context.getSharedPreferences("orders", Context.MODE_PRIVATE)
 
-    override fun save(id: UUID, order: Order) {
+    override suspend fun save(id: UUID, order: Order) {
         val fields = listOf(order.quantity.toString(), order.item, order.customer)
-        store.edit().putString(id.toString(), fields.joinToString("\n")).commit()
+        withContext(Dispatchers.IO) { store.edit().putString(id.toString(), fields.joinToString("\n")).commit() }
     }
 
     override fun find(id: UUID): Order? {

@@ -29,7 +29,7 @@ class FieldOrdersTest {
 
     private class Pages : OrderBook {
         private val orders = ConcurrentHashMap<UUID, Order>()
-        override fun save(id: UUID, order: Order) = orders.set(id, order)
+        override suspend fun save(id: UUID, order: Order) = orders.set(id, order)
         override fun find(id: UUID) = orders[id]
     }
 

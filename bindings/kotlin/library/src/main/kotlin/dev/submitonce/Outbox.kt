@@ -330,7 +330,7 @@ public class Outbox private constructor(
             var opened: Outbox? = null
             try {
                 return withContext(dispatcher) {
-                    val outbox = Outbox(openRaw(config), dispatcher, scheduler, onCallbackError)
+                    val outbox = Outbox(translated { RawOutbox.open(config) }, dispatcher, scheduler, onCallbackError)
                     opened = outbox
                     withContext(NonCancellable) {
                         translated {
@@ -348,16 +348,5 @@ public class Outbox private constructor(
                 throw error
             }
         }
-
-        private fun openRaw(config: OutboxConfig): RawOutbox =
-            try {
-                translated { RawOutbox.open(config) }
-            } catch (error: LinkageError) {
-                // The first use of the library loads it; a second try would say less.
-                throw SubmitOnceException.CannotOpen.Setup(
-                    "the native library could not be loaded: ${error.message}",
-                    error,
-                )
-            }
     }
 }

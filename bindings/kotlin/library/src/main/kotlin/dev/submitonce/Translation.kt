@@ -13,6 +13,10 @@ internal inline fun <T> translated(call: () -> T): T =
         call()
     } catch (raw: Exception) {
         throw raw.translated() ?: raw
+    } catch (error: LinkageError) {
+        // The first use of the library loads it; a second try would say less.
+        val text = "the native library could not be loaded: ${error.message}"
+        throw SubmitOnceException.CannotOpen.Setup(text, error)
     }
 
 /** The exception that apps see, or nothing if this isn't one of the core's. */
@@ -21,15 +25,14 @@ internal fun Exception.translated(): SubmitOnceException? =
         is OutboxException -> translate(this)
         is OpenException -> translate(this)
         is StorageException -> translate(this)
+        is IdException.NoRandomness -> SubmitOnceException.Internal(toString(), this)
         is IdException -> SubmitOnceException.MalformedId(toString(), this)
         is InternalException -> SubmitOnceException.Internal(message ?: "internal error", this)
         // UTF-16 that no UTF-8 can carry. It is refused rather than replaced: the bytes that are sent
         // are those that were given.
-        is CharacterCodingException ->
-            halfAPair("text", this)
+        is CharacterCodingException -> halfAPair("text", this)
         // What the generated code says of a time that no unsigned number can carry.
-        is IllegalArgumentException ->
-            SubmitOnceException.Invalid("a time is not usable: it is negative", "time", "it is negative", this)
+        is IllegalArgumentException -> if (isNegativeTime) negativeTime(this) else null
         // The generated handle was freed by another thread.
         is IllegalStateException -> if (isFreedHandle) closed(this) else null
         else -> null
@@ -55,6 +58,14 @@ internal fun String.carried(field: String): String {
 
 private val IllegalStateException.isFreedHandle: Boolean
     get() = message.orEmpty().contains("has already been destroyed")
+
+private val IllegalArgumentException.isNegativeTime: Boolean
+    get() = message.orEmpty().startsWith("Invalid duration,")
+
+private fun negativeTime(cause: Throwable): SubmitOnceException.Invalid {
+    val problem = "it is negative"
+    return SubmitOnceException.Invalid("a time is not usable: $problem", "time", problem, cause)
+}
 
 internal fun closed(cause: Throwable? = null): SubmitOnceException.Closed =
     SubmitOnceException.Closed("the outbox is closed; open it again", cause)

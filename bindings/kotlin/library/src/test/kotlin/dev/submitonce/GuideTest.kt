@@ -30,10 +30,10 @@ class GuideTest {
     fun `eight lines`() = ReferenceServer.start().use { server ->
         runBlocking {
             val url = "${server.url}/orders"
-            val filesDir = folder
+            val noBackupFilesDir = folder
             var shown = ""
             // guide: eight lines
-            val outbox = Outbox.open(File(filesDir, "outbox.sqlite3"))
+            val outbox = Outbox.open(File(noBackupFilesDir, "outbox.sqlite3"))
             val id = outbox.begin("new-order-form")
             outbox.submit(Submission(id, url, Body.Json("""{"item":"tea"}""")))
             outbox.start()
