@@ -69,6 +69,8 @@ impl Outbox {
             });
         drop(supplying);
         engine.nudge();
+        // What waits for them waits for something else now, and nothing of that was written down.
+        engine.changed().send_modify(|count| *count += 1);
         supplied
     }
 
@@ -84,6 +86,15 @@ impl Outbox {
             .parts()
             .desk
             .set_listener(self.handle, listener);
+        if let Err(closed) = self.store() {
+            // Closed meanwhile: nobody else takes it down.
+            self.core
+                .engine
+                .parts()
+                .desk
+                .set_listener(self.handle, None);
+            return Err(closed);
+        }
         self.core.engine.nudge();
         Ok(())
     }

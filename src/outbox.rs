@@ -36,6 +36,8 @@ pub struct Outbox {
     closed: AtomicBool,
     /// Tells this handle from others on the same core.
     pub(crate) handle: u64,
+    /// This handle has background runs scheduled.
+    pub(crate) schedules: AtomicBool,
     /// Stops the telling of this handle's listener.
     pub(crate) listening: Mutex<Option<Arc<Notify>>>,
 }
@@ -100,7 +102,7 @@ impl Outbox {
     pub fn submit(&self, submission: Submission) -> Result<Receipt, OutboxError> {
         let store = self.store()?;
         let intake = self.freeze(submission)?;
-        let result = store.submit(intake);
+        let result = store.submit(intake, self.schedules.load(Ordering::Acquire));
         self.count(result.as_ref());
         let mut receipt = result?;
         self.core.engine.nudge();
@@ -115,7 +117,8 @@ impl Outbox {
             .into_iter()
             .map(|submission| self.freeze(submission))
             .collect::<Result<_, _>>()?;
-        let mut receipts = store.submit_all(intakes)?;
+        let schedules = self.schedules.load(Ordering::Acquire);
+        let mut receipts = store.submit_all(intakes, schedules)?;
         for receipt in &mut receipts {
             self.count(Ok(receipt));
             self.see(&mut receipt.snapshot);
@@ -208,7 +211,21 @@ impl Outbox {
     pub async fn drain(&self, budget: DrainBudget) -> Result<DrainReport, OutboxError> {
         check_time("budget.time", budget.time)?;
         self.store()?;
-        self.core.engine.drain(budget)?.report().await
+        let mut changed = self.core.engine.changed().subscribe();
+        let mut draining = self.core.engine.drain(budget)?;
+        loop {
+            tokio::select! {
+                biased;
+                report = draining.report() => return report,
+                // It may have been this handle's end, while others hold the core.
+                result = changed.changed() => {
+                    self.store()?;
+                    if result.is_err() {
+                        return Err(OutboxError::Closed);
+                    }
+                }
+            }
+        }
     }
 
     /// Delivers in the foreground from now on, when things become due, until `suspend` or `close`.
@@ -227,7 +244,8 @@ impl Outbox {
         self.core.engine.suspend()
     }
 
-    /// Suspends, and closes the database. Later calls give [`OutboxError::Closed`]. Other handles
+    /// Suspends, and closes the database, within some milliseconds; some tenths of a second if another
+    /// process holds the database. Later calls give [`OutboxError::Closed`]. Other handles
     /// on the same path stay open. Calling it again does nothing.
     pub fn close(&self) {
         if !self.closed.swap(true, Ordering::AcqRel) {
@@ -237,6 +255,8 @@ impl Outbox {
             let engine = &self.core.engine;
             engine.uploads().set(self.handle, None);
             engine.parts().desk.set_listener(self.handle, None);
+            // The one before is asked then.
+            engine.nudge();
             self.core.release();
             // Who waits with this handle learns that it is closed, though others hold the core.
             self.core.engine.changed().send_modify(|count| *count += 1);
@@ -312,6 +332,7 @@ impl Outbox {
             report,
             closed: AtomicBool::new(false),
             handle: HANDLES.fetch_add(1, Ordering::Relaxed),
+            schedules: AtomicBool::new(false),
             listening: Mutex::default(),
         }))
     }

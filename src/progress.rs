@@ -45,6 +45,11 @@ impl Outbox {
         self.store()?;
         let ear = listener.is_some().then(|| Arc::new(Ear::default()));
         self.core.engine.uploads().set(self.handle, ear.clone());
+        if let Err(closed) = self.store() {
+            // Closed meanwhile: nobody else takes it down.
+            self.core.engine.uploads().set(self.handle, None);
+            return Err(closed);
+        }
         if let (Some(listener), Some(ear)) = (listener, ear) {
             let executor = Arc::clone(&self.core.engine.parts().executor);
             executor.spawn(Box::pin(tell(Arc::clone(&executor), listener, ear)));

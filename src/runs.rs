@@ -5,8 +5,11 @@
 //! [`Receipt::run_requested`](crate::Receipt::run_requested). Only the caller that is told so
 //! schedules one, and says [`Outbox::run_scheduled`]. The run begins with
 //! [`Outbox::clear_run_request`] and drains after that, so that a submission that comes too late
-//! for its last look asks for the next run. After opening, [`Outbox::adopt_run_requests`] finds
-//! what a process asked for that died before it could schedule it.
+//! for its last look asks for the next run. [`Outbox::adopt_run_requests`], called once after opening,
+//! says that there is a scheduler, and finds what a process asked for that died before it could
+//! schedule it.
+
+use std::sync::atomic::Ordering;
 
 use crate::error::OutboxError;
 use crate::outbox::Outbox;
@@ -39,9 +42,12 @@ impl Outbox {
         self.store()?.clear_run_request(network)
     }
 
-    /// Takes over the requests of processes that died before their scheduler had them: schedule
-    /// each, and call `run_scheduled`. For the start of a process.
+    /// Says that this handle has a scheduler: from here on, what it submits tells whether a run has
+    /// to be scheduled. Takes over the requests of those who couldn't schedule theirs, since they died
+    /// before or have no scheduler: schedule each, and call `run_scheduled`. For the start of a process.
     pub fn adopt_run_requests(&self) -> Result<Vec<RunNetwork>, OutboxError> {
-        self.store()?.adopt_run_requests()
+        let adopted = self.store()?.adopt_run_requests()?;
+        self.schedules.store(true, Ordering::Release);
+        Ok(adopted)
     }
 }

@@ -141,7 +141,8 @@ impl Engine {
         let (sender, answer) = oneshot::channel();
         let deadline = self.parts.clock.now().uptime.plus(budget.time);
         self.demand(|demand| {
-            demand.suspended = false;
+            // Without time it only looks, and ends no suspension.
+            demand.suspended &= budget.time.is_zero();
             demand.drains.push((
                 demand.asked,
                 Drain::new(deadline, budget.ends_with_caller, sender),
@@ -198,10 +199,20 @@ impl Engine {
         }
         if kind != NetworkKind::Offline {
             let most = u64::try_from(NETWORK_JITTER.as_millis()).unwrap_or_default();
-            let jitter = Duration::from_millis(up_to(self.parts.entropy.as_ref(), most));
-            self.parts.store.network_returned(jitter)?;
+            // A worker that a scheduler starts is spread already, and drains at once.
+            let jitter = match lock(&self.demand).started {
+                true => up_to(self.parts.entropy.as_ref(), most),
+                false => 0,
+            };
+            self.parts
+                .store
+                .network_returned(Duration::from_millis(jitter))?;
         }
         self.nudge();
+        if before != Some(kind) {
+            // What waits for a network waits for something else now.
+            self.changed.send_modify(|count| *count += 1);
+        }
         Ok(())
     }
 
@@ -226,6 +237,7 @@ impl Engine {
     pub(crate) fn close(self: &Arc<Self>) {
         lock(&self.demand).closed = true;
         // What can't be settled now is taken over by the next opening.
+        self.parts.store.hurry();
         drop(self.suspend());
         self.parts.store.close();
         self.changed.send_modify(|count| *count += 1);
@@ -301,6 +313,7 @@ impl Engine {
                 self.renew(&mut gate);
                 self.retain(&mut gate, now);
                 turned.due = stepped.due;
+                turned.needs_credentials = stepped.needs_credentials && stepped.signed_in.is_some();
                 turned.awaits_unmetered = stepped.awaits_unmetered;
                 let room = claims && gate.flights.len() < self.most_in_flight();
                 let renewal = (!gate.flights.is_empty()).then(|| self.parts.limits.lease / 4);

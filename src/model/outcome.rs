@@ -14,8 +14,8 @@ pub struct Receipt {
     pub id: SubmissionId,
     /// What the call met.
     pub kind: ReceiptKind,
-    /// True if this call made the outbox ask for a background run: whoever has a scheduler schedules
-    /// one, over any network or an unmetered one as the submission wants. See `request_run`.
+    /// True if the caller has to schedule a background run, over any network or an unmetered one as the
+    /// submission wants. Only after `adopt_run_requests`, which says that it has a scheduler.
     pub run_requested: bool,
     /// How the submission stands now.
     pub snapshot: Snapshot,

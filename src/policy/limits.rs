@@ -255,6 +255,10 @@ pub const OBSERVE_EVERY: Duration = Duration::from_secs(1);
 /// while one has.
 pub const LOOK_FOR_DEAD_EVERY: Duration = Duration::from_secs(1);
 
+/// How long closing waits for another process's transaction, each of the two times that it writes. What
+/// it can't write, the next opening finds out; the caller may be a screen.
+pub const CLOSING_BUSY_TIMEOUT: Duration = Duration::from_millis(100);
+
 /// The wait after a failed step of the pump (disk full, database busy); doubles up to a minute.
 pub const STORE_RETRY_FIRST: Duration = Duration::from_secs(1);
 

@@ -48,18 +48,27 @@ pub(super) fn meet(
     }))
 }
 
+/// Under which terms new submissions are taken.
+#[derive(Clone, Copy)]
+pub(super) struct Intaking {
+    /// Unsettled submissions at most.
+    pub(super) most: u32,
+    /// The caller schedules background runs.
+    pub(super) schedules: bool,
+}
+
 /// Stores a request as a new submission.
 pub(super) fn accept(
     tx: &Tx<'_>,
     owner: &Owner,
     bodies: &Bodies,
     request: &FrozenRequest,
-    most: u32,
+    terms: Intaking,
 ) -> Result<Receipt, OutboxError> {
     if let Some(met) = meet(tx.connection, request)? {
         return met;
     }
-    check_room(tx.connection, request, most)?;
+    check_room(tx.connection, request, terms.most)?;
     let seq = insert_submission(tx, request)?;
     insert_request(tx, request, seq)?;
     bodies.note(tx, seq, request)?;
@@ -75,8 +84,14 @@ pub(super) fn accept(
     } else {
         RunNetwork::Any
     };
+    let run_requested = if terms.schedules {
+        runs::request(tx, owner, network)?
+    } else {
+        runs::leave(tx, network)?;
+        false
+    };
     Ok(Receipt {
-        run_requested: runs::request(tx, owner.id, network)?,
+        run_requested,
         ..receipt(
             ReceiptKind::Accepted,
             view::whole(tx.connection, request.id)?,

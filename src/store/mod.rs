@@ -64,6 +64,7 @@ use crate::policy::limits::{Limits, RELEASED_AT_ONCE};
 use crate::runs::RunNetwork;
 
 use bodies::{Bodies, keep_if_stored};
+use intake::Intaking;
 use owner::Owner;
 use writer::Writer;
 
@@ -109,17 +110,22 @@ impl Store {
     }
 
     /// Stores a request, or meets the one that is there. A repeat costs one read.
-    pub(crate) fn submit(self: &Arc<Self>, intake: Intake) -> Result<Receipt, OutboxError> {
+    /// `schedules`: the caller has background runs scheduled.
+    pub(crate) fn submit(
+        self: &Arc<Self>,
+        intake: Intake,
+        schedules: bool,
+    ) -> Result<Receipt, OutboxError> {
         let (mut request, source) = intake;
         if let Some(met) = self.meet(&request)? {
             return met;
         }
-        let (most, inline) = (self.limits.max_queued, self.limits.inline_body_bytes);
+        let (terms, inline) = (self.terms(schedules), self.limits.inline_body_bytes);
         let draft = self.bodies.place(&mut request, source.as_ref(), inline)?;
         let store = Arc::clone(self);
         let result = self
             .writer
-            .write(move |tx| intake::accept(tx, &store.owner, &store.bodies, &request, most));
+            .write(move |tx| intake::accept(tx, &store.owner, &store.bodies, &request, terms));
         keep_if_stored(draft, result.as_ref());
         result
     }
@@ -128,8 +134,9 @@ impl Store {
     pub(crate) fn submit_all(
         self: &Arc<Self>,
         intakes: Vec<Intake>,
+        schedules: bool,
     ) -> Result<Vec<Receipt>, OutboxError> {
-        let (most, inline) = (self.limits.max_queued, self.limits.inline_body_bytes);
+        let (terms, inline) = (self.terms(schedules), self.limits.inline_body_bytes);
         let mut requests = Vec::with_capacity(intakes.len());
         let mut drafts = Vec::with_capacity(intakes.len());
         for (mut request, source) in intakes {
@@ -144,7 +151,7 @@ impl Store {
         let result: Result<Vec<Receipt>, _> = self.writer.write(move |tx| {
             requests
                 .iter()
-                .map(|request| intake::accept(tx, &store.owner, &store.bodies, request, most))
+                .map(|request| intake::accept(tx, &store.owner, &store.bodies, request, terms))
                 .collect()
         });
         for (n, draft) in drafts.into_iter().enumerate() {
@@ -278,10 +285,17 @@ impl Store {
         self.writer.write(move |tx| resolve::wake(tx, id))
     }
 
+    fn terms(&self, schedules: bool) -> Intaking {
+        Intaking {
+            most: self.limits.max_queued,
+            schedules,
+        }
+    }
+
     pub(crate) fn request_run(self: &Arc<Self>, network: RunNetwork) -> Result<bool, OutboxError> {
-        let owner = self.owner.id;
+        let store = Arc::clone(self);
         self.writer
-            .write(move |tx| Ok(runs::request(tx, owner, network)?))
+            .write(move |tx| runs::request(tx, &store.owner, network))
     }
 
     pub(crate) fn run_scheduled(self: &Arc<Self>, network: RunNetwork) -> Result<(), OutboxError> {
@@ -380,6 +394,11 @@ impl Store {
         let all = gone.len() == RELEASED_AT_ONCE;
         let forgotten = self.writer.write(move |tx| Ok(bodies::forget(tx, &gone)?));
         full && all && forgotten.is_ok()
+    }
+
+    /// From here on, nothing waits long for another process's transaction.
+    pub(crate) fn hurry(&self) {
+        self.writer.hurry();
     }
 
     /// Closes both connections and gives up the owner's lock. Waits for a transaction under way.

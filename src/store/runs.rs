@@ -11,6 +11,9 @@ use super::writer::Tx;
 use crate::error::OutboxError;
 use crate::runs::RunNetwork;
 
+/// The owner of a request that nobody can hand to a scheduler. No row of `owner` has this number.
+const NOBODY: i64 = 0;
+
 fn name(network: RunNetwork) -> &'static str {
     match network {
         RunNetwork::Any => "any",
@@ -18,17 +21,24 @@ fn name(network: RunNetwork) -> &'static str {
     }
 }
 
-/// Asks for a run, unless one is asked for. True if this call did.
-pub(super) fn request(tx: &Tx<'_>, owner: i64, network: RunNetwork) -> rusqlite::Result<bool> {
-    let changed = tx
+/// Asks for a run. True if the caller has to schedule it.
+pub(super) fn request(tx: &Tx<'_>, own: &Owner, network: RunNetwork) -> Result<bool, OutboxError> {
+    Ok(insert(tx, own.id, network)? || take_over(tx, own, network)?)
+}
+
+/// Leaves a request for somebody who has a scheduler.
+pub(super) fn leave(tx: &Tx<'_>, network: RunNetwork) -> rusqlite::Result<()> {
+    insert(tx, NOBODY, network).map(|_| ())
+}
+
+fn insert(tx: &Tx<'_>, owner: i64, network: RunNetwork) -> rusqlite::Result<bool> {
+    let inserted = tx
         .connection
         .prepare_cached(
-            "INSERT INTO run_request (network, owner) VALUES (?1, ?2)
-             ON CONFLICT (network) DO UPDATE SET owner = excluded.owner
-             WHERE scheduled = 0 AND owner NOT IN (SELECT id FROM owner)",
+            "INSERT INTO run_request (network, owner) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
         )?
         .execute((name(network), owner))?;
-    Ok(changed > 0)
+    Ok(inserted > 0)
 }
 
 /// The scheduler has the run.
@@ -58,26 +68,33 @@ pub(super) fn any_unscheduled(connection: &Connection) -> rusqlite::Result<bool>
 pub(super) fn adopt(tx: &Tx<'_>, own: &Owner) -> Result<Vec<RunNetwork>, OutboxError> {
     let mut adopted = Vec::new();
     for network in [RunNetwork::Any, RunNetwork::Unmetered] {
-        let maker: Option<(i64, Option<String>)> = tx
-            .connection
-            .prepare_cached(
-                "SELECT r.owner, o.token FROM run_request r LEFT JOIN owner o ON o.id = r.owner
-                 WHERE r.network = ?1 AND r.scheduled = 0",
-            )?
-            .query_row([name(network)], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
-        let gone = match maker {
-            None => false,
-            Some((id, _)) if id == own.id => false,
-            Some((_, None)) => true,
-            Some((_, Some(token))) => !matches!(life_of(own.folder(), &token)?, Life::Alive),
-        };
-        if gone {
-            tx.connection
-                .prepare_cached("UPDATE run_request SET owner = ?2 WHERE network = ?1")?
-                .execute((name(network), own.id))?;
+        if take_over(tx, own, network)? {
             adopted.push(network);
         }
     }
     Ok(adopted)
+}
+
+/// Makes a request one's own that its maker can't hand to the scheduler any more.
+fn take_over(tx: &Tx<'_>, own: &Owner, network: RunNetwork) -> Result<bool, OutboxError> {
+    let maker: Option<(i64, Option<String>)> = tx
+        .connection
+        .prepare_cached(
+            "SELECT r.owner, o.token FROM run_request r LEFT JOIN owner o ON o.id = r.owner
+             WHERE r.network = ?1 AND r.scheduled = 0",
+        )?
+        .query_row([name(network)], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let gone = match maker {
+        None => false,
+        Some((id, _)) if id == own.id => false,
+        Some((_, None)) => true,
+        Some((_, Some(token))) => !matches!(life_of(own.folder(), &token)?, Life::Alive),
+    };
+    if gone {
+        tx.connection
+            .prepare_cached("UPDATE run_request SET owner = ?2 WHERE network = ?1")?
+            .execute((name(network), own.id))?;
+    }
+    Ok(gone)
 }

@@ -19,6 +19,7 @@ use super::owner::Owner;
 use super::problem::is_indeterminate;
 use crate::clock::Now;
 use crate::error::{OutboxError, StorageError};
+use crate::policy::limits::CLOSING_BUSY_TIMEOUT;
 
 /// Commands of one transaction at most, so that another process gets its turn.
 const MOST_AT_ONCE: usize = 256;
@@ -317,6 +318,14 @@ impl Writer {
             Ok(_) => Ok(tx.cursor.get()),
             Err(error) if is_indeterminate(&error) => Err(StorageError::Indeterminate),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Gives another process's transaction little time from here on. Waits for the one under way.
+    pub(super) fn hurry(&self) {
+        if let Some(open) = lock(&self.open).as_ref() {
+            // If it can't be set, closing takes as long as everything else.
+            drop(open.connection.busy_timeout(CLOSING_BUSY_TIMEOUT));
         }
     }
 

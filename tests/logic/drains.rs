@@ -382,3 +382,40 @@ fn a_drain_that_joins_at_the_end_of_another_is_looked_after() {
         assert_eq!(report.succeeded, 1);
     });
 }
+
+#[test]
+fn a_drain_ends_with_its_own_handle_though_another_holds_the_path() {
+    let place = Place::new();
+    simulate(41, |world| async move {
+        let (first, second) = (world.open(&place), world.open(&place));
+        world.network.always(takes(4));
+        second.submit(order(&second, "form")).unwrap();
+        let (drained, ()) = tokio::join!(first.drain(DrainBudget::of(HOUR)), async {
+            world.pass(Duration::from_secs(1)).await;
+            first.close();
+        });
+        assert_eq!(drained, Err(OutboxError::Closed));
+        assert_eq!(drain(&second).await.succeeded, 1);
+    });
+}
+
+/// A worker looks once more at its end. That wakes nobody up, and tells what is missing.
+#[test]
+fn a_drain_without_time_only_looks() {
+    let place = Place::new();
+    simulate(42, |world| async move {
+        let outbox = world.open(&place);
+        let submission = submit_once::Submission {
+            account: Some("ann".to_owned()),
+            ..order(&outbox, "form")
+        };
+        outbox.submit(submission).unwrap();
+        outbox.sign_in("ann".to_owned()).unwrap();
+        let look = || outbox.drain(DrainBudget::of(Duration::ZERO));
+        let stopped = look().await.unwrap().stopped;
+        assert_eq!(stopped, DrainStop::CredentialsNeeded);
+        outbox.suspend().unwrap();
+        assert_eq!(look().await.unwrap().stopped, DrainStop::Suspended);
+        assert_eq!(world.network.seen().len(), 0);
+    });
+}

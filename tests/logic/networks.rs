@@ -5,7 +5,7 @@ use std::time::Duration;
 use submit_once::{NetworkKind, Outbox, Submission, SubmissionState, WaitingFor};
 
 use crate::common::Place;
-use crate::common::sim::{Play, created, lost, order, simulate, status_with, unreachable};
+use crate::common::sim::{Play, created, drain, lost, order, simulate, status_with, unreachable};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const SECOND: Duration = Duration::from_secs(1);
@@ -156,5 +156,20 @@ fn when_the_network_begins_to_cost_what_is_on_the_wire_stops_and_goes_on_later_w
         outbox.network_available(NetworkKind::Unmetered).unwrap();
         world.pass(HOUR).await;
         assert_eq!(state(&outbox, &film), SubmissionState::Succeeded);
+    });
+}
+
+/// A scheduler has started the worker because there is a network again: it delivers at once, and has
+/// not to be started a second time.
+#[test]
+fn a_worker_that_tells_of_a_network_delivers_what_waited_for_one() {
+    let place = Place::new();
+    simulate(21, |world| async move {
+        let outbox = world.open(&place);
+        world.network.play([unreachable()]);
+        outbox.submit(order(&outbox, "form")).unwrap();
+        assert_eq!(drain(&outbox).await.to_repeat, 1);
+        outbox.network_available(NetworkKind::Metered).unwrap();
+        assert_eq!(drain(&outbox).await.succeeded, 1);
     });
 }

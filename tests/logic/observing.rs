@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use submit_once::{
     ChangeListener, ChangePage, Limits, ListFilter, ListenerError, Outbox, OutboxError,
-    PageRequest, SubmissionState, Waited,
+    PageRequest, SubmissionState, Waited, WaitingFor,
 };
 
 use crate::common::Place;
@@ -286,5 +286,43 @@ fn an_idle_pump_forgets_by_itself() {
             .query_row("SELECT count(*) FROM submission", [], |row| row.get(0))
             .unwrap();
         assert_eq!(rows, 0);
+    });
+}
+
+/// What a submission waits for can change without anything being written down.
+#[test]
+fn who_listens_is_told_of_credentials_and_networks() {
+    let place = Place::new();
+    simulate(32, |world| async move {
+        let outbox = world.open(&place);
+        let photo = submit_once::Submission {
+            unmetered_only: true,
+            ..crate::credentials::of("ann", order(&outbox, "photo"))
+        };
+        outbox.submit(photo.clone()).unwrap();
+        outbox.sign_in("ann".to_owned()).unwrap();
+        let listener = Arc::new(Counter {
+            calls: AtomicUsize::new(0),
+            outbox: Arc::downgrade(&outbox),
+            fails: false,
+        });
+        outbox
+            .set_listener(Some(Arc::clone(&listener) as _))
+            .unwrap();
+        let waiting_for = || outbox.snapshot(photo.id).unwrap().waiting_for.unwrap();
+        assert_eq!(waiting_for(), WaitingFor::Credentials);
+        world.pass(Duration::from_secs(5)).await;
+        let mut told = listener.calls.load(Ordering::SeqCst);
+        crate::credentials::supply(&outbox, "ann", "token");
+        world.pass(Duration::from_secs(1)).await;
+        assert_eq!(waiting_for(), WaitingFor::Unmetered);
+        assert!(listener.calls.load(Ordering::SeqCst) > told);
+        told = listener.calls.load(Ordering::SeqCst);
+        outbox
+            .network_available(submit_once::NetworkKind::Unmetered)
+            .unwrap();
+        world.pass(Duration::from_secs(1)).await;
+        assert!(matches!(waiting_for(), WaitingFor::Due { .. }));
+        assert!(listener.calls.load(Ordering::SeqCst) > told);
     });
 }

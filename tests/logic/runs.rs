@@ -17,6 +17,12 @@ fn unmetered(submission: Submission) -> Submission {
     }
 }
 
+/// An opening by somebody who has a scheduler.
+fn scheduling(outbox: std::sync::Arc<Outbox>) -> std::sync::Arc<Outbox> {
+    outbox.adopt_run_requests().unwrap();
+    outbox
+}
+
 fn submit(outbox: &Outbox, slot: &str) -> bool {
     outbox.submit(order(outbox, slot)).unwrap().run_requested
 }
@@ -26,7 +32,7 @@ fn submit(outbox: &Outbox, slot: &str) -> bool {
 fn only_the_first_submission_asks_for_a_run() {
     let place = Place::new();
     simulate(1, |world| async move {
-        let outbox = world.open(&place);
+        let outbox = scheduling(world.open(&place));
         assert!(submit(&outbox, "first"));
         assert!(!submit(&outbox, "second"));
         let again = outbox.submit(order(&outbox, "first")).unwrap();
@@ -47,7 +53,7 @@ fn only_the_first_submission_asks_for_a_run() {
 fn what_comes_while_a_run_drains_asks_for_the_next_one() {
     let place = Place::new();
     simulate(2, |world| async move {
-        let outbox = world.open(&place);
+        let outbox = scheduling(world.open(&place));
         assert!(submit(&outbox, "first"));
         outbox.run_scheduled(RunNetwork::Any).unwrap();
         outbox.clear_run_request(RunNetwork::Any).unwrap();
@@ -60,7 +66,7 @@ fn what_comes_while_a_run_drains_asks_for_the_next_one() {
 fn each_kind_of_network_has_a_run_of_its_own() {
     let place = Place::new();
     simulate(3, |world| async move {
-        let outbox = world.open(&place);
+        let outbox = scheduling(world.open(&place));
         let photo = unmetered(order(&outbox, "photo"));
         assert!(outbox.submit(photo).unwrap().run_requested);
         let batch = vec![
@@ -90,7 +96,7 @@ fn what_was_not_stored_asks_for_nothing() {
             max_queued: 1,
             ..Default::default()
         };
-        let outbox = world.open_with(world.config(&place).limits(limits));
+        let outbox = scheduling(world.open_with(world.config(&place).limits(limits)));
         let both = vec![order(&outbox, "a"), order(&outbox, "b")];
         let refused = outbox.submit_all(both).unwrap_err();
         assert!(
@@ -105,8 +111,8 @@ fn what_was_not_stored_asks_for_nothing() {
 fn a_request_whose_maker_is_gone_is_made_anew_and_one_that_is_scheduled_is_not() {
     let place = Place::new();
     simulate(5, |world| async move {
-        let gone = world.open_apart(&place);
-        let alive = world.open_apart(&place);
+        let gone = scheduling(world.open_apart(&place));
+        let alive = scheduling(world.open_apart(&place));
         assert!(submit(&gone, "a"));
         let photo = unmetered(order(&alive, "photo"));
         assert!(alive.submit(photo).unwrap().run_requested);
@@ -119,11 +125,12 @@ fn a_request_whose_maker_is_gone_is_made_anew_and_one_that_is_scheduled_is_not()
         next.close();
         alive.close();
         let last = world.open_apart(&place);
+        assert_eq!(last.adopt_run_requests().unwrap(), [RunNetwork::Unmetered]);
         assert!(!submit(&last, "b"));
-        // The other one is found by the next submission as well as by looking for it.
+        last.close();
+        let last = scheduling(world.open_apart(&place));
         let photo = unmetered(order(&last, "another photo"));
-        assert!(last.submit(photo).unwrap().run_requested);
-        assert_eq!(last.adopt_run_requests().unwrap(), []);
+        assert!(!last.submit(photo).unwrap().run_requested, "it was adopted");
     });
 }
 
@@ -202,4 +209,40 @@ fn a_drain_ends_with_its_caller_only_when_told_to() {
             assert_eq!(drain(&outbox).await.succeeded, u32::from(ends_with_caller));
         });
     }
+}
+
+/// Its maker died between storing and scheduling, while another process was open: that one schedules
+/// the run at its next submission, and doesn't wait for a new opening.
+#[test]
+fn the_next_submission_finds_a_request_whose_maker_is_gone() {
+    let place = Place::new();
+    simulate(9, |world| async move {
+        let gone = scheduling(world.open_apart(&place));
+        let other = scheduling(world.open_apart(&place));
+        assert!(submit(&gone, "a"));
+        assert!(!submit(&other, "b"));
+        gone.close();
+        assert!(submit(&other, "c"));
+        assert!(!submit(&other, "d"));
+    });
+}
+
+/// One part of an app opened the outbox without a scheduler: what it submits keeps nobody else from
+/// having a run scheduled.
+#[test]
+fn who_has_no_scheduler_leaves_the_request_to_who_has() {
+    let place = Place::new();
+    simulate(10, |world| async move {
+        let without = world.open(&place);
+        let with = scheduling(world.open(&place));
+        assert!(!submit(&without, "a"));
+        assert!(!submit(&without, "b"));
+        assert!(submit(&with, "c"));
+        with.run_scheduled(RunNetwork::Any).unwrap();
+        assert!(!submit(&with, "d"));
+        with.clear_run_request(RunNetwork::Any).unwrap();
+        assert!(!submit(&without, "e"));
+        let later = world.open(&place);
+        assert_eq!(later.adopt_run_requests().unwrap(), [RunNetwork::Any]);
+    });
 }

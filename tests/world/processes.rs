@@ -204,3 +204,20 @@ fn after_every_call_another_process_gets_the_exclusive_lock_at_once() {
     assert_eq!(other.ask("exclusive"), "free", "after suspend");
     server.release_all();
 }
+
+/// Closing belongs to a screen that goes: it doesn't wait for another process, and what it can't write
+/// down is found out by the next opening.
+#[test]
+fn closing_does_not_wait_for_a_transaction_of_another_process() {
+    let place = Place::new();
+    let outbox = Outbox::open(OutboxConfig::at(place.path())).unwrap();
+    let other = place.sql();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let began = std::time::Instant::now();
+    outbox.close();
+    // Five seconds is the busy timeout of everything else.
+    assert!(began.elapsed() < std::time::Duration::from_secs(4));
+    other.execute_batch("ROLLBACK").unwrap();
+    let again = Outbox::open(OutboxConfig::at(place.path())).unwrap();
+    assert_eq!(again.open_report().lost_changes, 0);
+}

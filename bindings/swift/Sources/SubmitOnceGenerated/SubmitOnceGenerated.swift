@@ -1238,7 +1238,8 @@ public protocol OutboxProtocol: AnyObject, Sendable {
     func changes(after: Int64, limit: UInt32) throws  -> ChangePage
 
     /**
-     * Suspends, and closes the database. Later calls give [`OutboxError::Closed`]. Other handles
+     * Suspends, and closes the database, within some milliseconds; some tenths of a second if another
+     * process holds the database. Later calls give [`OutboxError::Closed`]. Other handles
      * on the same path stay open. Calling it again does nothing.
      */
     func close()
@@ -1343,8 +1344,9 @@ public protocol OutboxProtocol: AnyObject, Sendable {
     func setProgressListener(listener: ProgressListener?) throws
 
     /**
-     * Takes over the requests of processes that died before their scheduler had them: schedule
-     * each, and call `run_scheduled`. For the start of a process.
+     * Says that this handle has a scheduler: from here on, what it submits tells whether a run has
+     * to be scheduled. Takes over the requests of those who couldn't schedule theirs, since they died
+     * before or have no scheduler: schedule each, and call `run_scheduled`. For the start of a process.
      */
     func adoptRunRequests() throws  -> [RunNetwork]
 
@@ -1592,7 +1594,8 @@ open func changes(after: Int64, limit: UInt32)throws  -> ChangePage  {
 }
 
     /**
-     * Suspends, and closes the database. Later calls give [`OutboxError::Closed`]. Other handles
+     * Suspends, and closes the database, within some milliseconds; some tenths of a second if another
+     * process holds the database. Later calls give [`OutboxError::Closed`]. Other handles
      * on the same path stay open. Calling it again does nothing.
      */
 open func close()  {try! rustCall() {
@@ -1837,8 +1840,9 @@ open func setProgressListener(listener: ProgressListener?)throws   {try rustCall
 }
 
     /**
-     * Takes over the requests of processes that died before their scheduler had them: schedule
-     * each, and call `run_scheduled`. For the start of a process.
+     * Says that this handle has a scheduler: from here on, what it submits tells whether a run has
+     * to be scheduled. Takes over the requests of those who couldn't schedule theirs, since they died
+     * before or have no scheduler: schedule each, and call `run_scheduled`. For the start of a process.
      */
 open func adoptRunRequests()throws  -> [RunNetwork]  {
     return try  FfiConverterSequenceTypeRunNetwork.lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
@@ -3580,8 +3584,8 @@ public struct Receipt: Equatable, Hashable {
      */
     public let kind: ReceiptKind
     /**
-     * True if this call made the outbox ask for a background run: whoever has a scheduler schedules
-     * one, over any network or an unmetered one as the submission wants. See `request_run`.
+     * True if the caller has to schedule a background run, over any network or an unmetered one as the
+     * submission wants. Only after `adopt_run_requests`, which says that it has a scheduler.
      */
     public let runRequested: Bool
     /**
@@ -3599,8 +3603,8 @@ public struct Receipt: Equatable, Hashable {
          * What the call met.
          */kind: ReceiptKind,
         /**
-         * True if this call made the outbox ask for a background run: whoever has a scheduler schedules
-         * one, over any network or an unmetered one as the submission wants. See `request_run`.
+         * True if the caller has to schedule a background run, over any network or an unmetered one as the
+         * submission wants. Only after `adopt_run_requests`, which says that it has a scheduler.
          */runRequested: Bool,
         /**
          * How the submission stands now.
@@ -9316,7 +9320,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_changes() != 51116) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_outbox_close() != 22602) {
+    if (uniffi_submit_once_checksum_method_outbox_close() != 47125) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_discard() != 32585) {
@@ -9367,7 +9371,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_set_progress_listener() != 56526) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_outbox_adopt_run_requests() != 63848) {
+    if (uniffi_submit_once_checksum_method_outbox_adopt_run_requests() != 3883) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_clear_run_request() != 25373) {

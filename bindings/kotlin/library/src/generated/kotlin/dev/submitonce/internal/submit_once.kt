@@ -1157,7 +1157,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_changes() and 0xFFFF) != 51116) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_close() and 0xFFFF) != 22602) {
+    if ((lib.uniffi_submit_once_checksum_method_outbox_close() and 0xFFFF) != 47125) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_discard() and 0xFFFF) != 32585) {
@@ -1208,7 +1208,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_set_progress_listener() and 0xFFFF) != 56526) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_adopt_run_requests() and 0xFFFF) != 63848) {
+    if ((lib.uniffi_submit_once_checksum_method_outbox_adopt_run_requests() and 0xFFFF) != 3883) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_clear_run_request() and 0xFFFF) != 25373) {
@@ -2594,7 +2594,8 @@ public interface OutboxInterface {
     fun `changes`(`after`: kotlin.Long, `limit`: kotlin.UInt): ChangePage
 
     /**
-     * Suspends, and closes the database. Later calls give [`OutboxError::Closed`]. Other handles
+     * Suspends, and closes the database, within some milliseconds; some tenths of a second if another
+     * process holds the database. Later calls give [`OutboxError::Closed`]. Other handles
      * on the same path stay open. Calling it again does nothing.
      */
     fun `shutdown`()
@@ -2699,8 +2700,9 @@ public interface OutboxInterface {
     fun `setProgressListener`(`listener`: ProgressListener?)
 
     /**
-     * Takes over the requests of processes that died before their scheduler had them: schedule
-     * each, and call `run_scheduled`. For the start of a process.
+     * Says that this handle has a scheduler: from here on, what it submits tells whether a run has
+     * to be scheduled. Takes over the requests of those who couldn't schedule theirs, since they died
+     * before or have no scheduler: schedule each, and call `run_scheduled`. For the start of a process.
      */
     fun `adoptRunRequests`(): List<RunNetwork>
 
@@ -3033,7 +3035,8 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 
 
     /**
-     * Suspends, and closes the database. Later calls give [`OutboxError::Closed`]. Other handles
+     * Suspends, and closes the database, within some milliseconds; some tenths of a second if another
+     * process holds the database. Later calls give [`OutboxError::Closed`]. Other handles
      * on the same path stay open. Calling it again does nothing.
      */override fun `shutdown`()
         =
@@ -3364,8 +3367,9 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 
 
     /**
-     * Takes over the requests of processes that died before their scheduler had them: schedule
-     * each, and call `run_scheduled`. For the start of a process.
+     * Says that this handle has a scheduler: from here on, what it submits tells whether a run has
+     * to be scheduled. Takes over the requests of those who couldn't schedule theirs, since they died
+     * before or have no scheduler: schedule each, and call `run_scheduled`. For the start of a process.
      */
     @Throws(OutboxException::class)override fun `adoptRunRequests`(): List<RunNetwork> {
             return FfiConverterSequenceTypeRunNetwork.lift(
@@ -4856,8 +4860,8 @@ data class Receipt (
     val `kind`: ReceiptKind
     ,
     /**
-     * True if this call made the outbox ask for a background run: whoever has a scheduler schedules
-     * one, over any network or an unmetered one as the submission wants. See `request_run`.
+     * True if the caller has to schedule a background run, over any network or an unmetered one as the
+     * submission wants. Only after `adopt_run_requests`, which says that it has a scheduler.
      */
     val `runRequested`: kotlin.Boolean
     ,
