@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use submit_once::{Outbox, OutboxConfig};
 use submit_once_reference_server::{Behaviour, Matcher};
 
 use crate::agents::{Agent, PATIENCE, QUICK, assert_converged, server};
