@@ -2,8 +2,6 @@ package dev.submitonce
 
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Job
-import kotlinx.coroutines.currentCoroutineContext
-import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.joinAll
 import kotlinx.coroutines.launch
 import dev.submitonce.internal.Outbox as RawOutbox
@@ -13,6 +11,8 @@ internal class CredentialsDesk(
     private val raw: RawOutbox,
     private val provider: CredentialsProvider,
     private val scope: CoroutineScope,
+    /** Told once credentials are there: the run that waited for them may have ended. */
+    private val supplied: suspend () -> Unit,
     private val onError: (Throwable) -> Unit,
 ) {
     private class Question(val account: String, val reason: CredentialsReason, val job: Job)
@@ -38,18 +38,13 @@ internal class CredentialsDesk(
     }
 
     private suspend fun ask(account: String, reason: CredentialsReason) {
-        try {
-            provider.credentials(account, reason)?.let { supply(account, it) }
-        } catch (error: Exception) {
-            // A time-out within the provider looks like a cancellation, and isn't one.
-            currentCoroutineContext().ensureActive()
-            onError(error)
-        }
+        guarded({ provider.credentials(account, reason)?.let { supply(account, it) } }, { onError(it) })
     }
 
-    private fun supply(account: String, credentials: Credentials) {
+    private suspend fun supply(account: String, credentials: Credentials) {
         try {
             translated { raw.supplyCredentials(account, credentials.headers, credentials.validUntil) }
+            supplied()
         } catch (_: SubmitOnceException.NotSignedIn) {
             // Signed out while the provider was asked: nobody needs them.
         }

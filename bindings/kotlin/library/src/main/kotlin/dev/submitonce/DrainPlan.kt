@@ -1,6 +1,5 @@
 package dev.submitonce
 
-import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.sync.Mutex
 import kotlinx.coroutines.sync.withLock
 import java.time.Duration
@@ -52,7 +51,10 @@ public class DrainPlan internal constructor(
     ): RunResult = scheduler.resultOf(now, runs::report) {
         when (job) {
             RunJob.ANY -> deliver(RunNetwork.ANY, available, time)
-            RunJob.UNMETERED -> deliver(RunNetwork.UNMETERED, NetworkKind.UNMETERED, time)
+            RunJob.UNMETERED -> {
+                // The constraint says so; what the system says now is newer.
+                deliver(RunNetwork.UNMETERED, available ?: NetworkKind.UNMETERED, time)
+            }
             // It would be replaced by what it orders, in the middle of a delivery.
             RunJob.LATER -> runs.makeSure(RunNetwork.ANY)
         }
@@ -93,7 +95,7 @@ public class DrainPlan internal constructor(
             onError: (Throwable) -> Unit,
             open: suspend () -> Outbox,
             run: suspend DrainPlan.() -> RunResult,
-        ): RunResult = scheduler.resultOf(Instant::now, onError) {
+        ): RunResult = scheduler.resultOf(Instant::now, onError.neverThrowing()) {
             checkNotNull(open().plan) { "the outbox was opened without a scheduler" }.run()
         }
 
@@ -120,7 +122,7 @@ internal fun nextRunAt(network: RunNetwork, stopped: DrainStop, look: DrainRepor
         look.nextWakeAt?.coerceAtLeast(soonest),
         // The app has stopped delivery under it, so that it knows nothing.
         soonest.takeIf { look.stopped == DrainStop.SUSPENDED },
-        (now + DrainPlan.CREDENTIALS_AGAIN).takeIf { stopped == DrainStop.CREDENTIALS_NEEDED },
+        (now + DrainPlan.CREDENTIALS_AGAIN).takeIf { DrainStop.CREDENTIALS_NEEDED in listOf(stopped, look.stopped) },
         // It became metered under a run that was for an unmetered one. Appending another would repeat
         // that without a pause where system and app don't agree on what there is.
         (now + DrainPlan.UNMETERED_AGAIN).takeIf { look.awaitsUnmetered && network == RunNetwork.UNMETERED },
@@ -129,34 +131,28 @@ internal fun nextRunAt(network: RunNetwork, stopped: DrainStop, look: DrainRepor
 
 /**
  * Nothing is thrown out of a run: a scheduler would call it failed for good, and with it the runs that
- * wait behind it.
+ * wait behind it. That holds for a cancellation too that isn't the run's own.
  */
 private suspend fun RunScheduler.resultOf(
     now: () -> Instant,
-    report: (Exception) -> Unit,
+    report: (Throwable) -> Unit,
     run: suspend () -> RunResult,
-): RunResult =
-    try {
-        run()
-    } catch (cancelled: CancellationException) {
-        throw cancelled
-    } catch (_: SubmitOnceException.Storage.Busy) {
-        RunResult.RETRY
-    } catch (_: SubmitOnceException.Storage.Unavailable) {
-        RunResult.RETRY
-    } catch (problem: Exception) {
-        report(problem)
-        laterOrRetry(now() + DrainPlan.TROUBLE_AGAIN, report)
+): RunResult = guarded({ run() }) { problem ->
+    when (problem) {
+        is SubmitOnceException.Storage.Busy, is SubmitOnceException.Storage.Unavailable -> RunResult.RETRY
+        else -> {
+            report(problem)
+            laterOrRetry(now() + DrainPlan.TROUBLE_AGAIN, report)
+        }
     }
+}
 
 /** Running it again at once would meet the same: a full disk, a file of a newer version. */
-private suspend fun RunScheduler.laterOrRetry(at: Instant, report: (Exception) -> Unit): RunResult =
-    try {
+private suspend fun RunScheduler.laterOrRetry(at: Instant, report: (Throwable) -> Unit): RunResult =
+    guarded({
         later(at)
         RunResult.SUCCESS
-    } catch (cancelled: CancellationException) {
-        throw cancelled
-    } catch (problem: Exception) {
+    }) { problem ->
         report(problem)
         RunResult.RETRY
     }

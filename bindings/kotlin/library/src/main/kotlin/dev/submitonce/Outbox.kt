@@ -5,6 +5,7 @@ import dev.submitonce.internal.DrainBudget
 import dev.submitonce.internal.OutboxConfig
 import dev.submitonce.internal.PageRequest
 import kotlinx.coroutines.CoroutineDispatcher
+import kotlinx.coroutines.CoroutineExceptionHandler
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.NonCancellable
@@ -41,13 +42,16 @@ public class Outbox private constructor(
     internal val raw: RawOutbox,
     private val dispatcher: CoroutineDispatcher,
     scheduler: RunScheduler?,
-    private val onCallbackError: (Throwable) -> Unit,
+    onCallbackError: (Throwable) -> Unit,
 ) : Closeable {
     private val closed = AtomicBoolean()
-    private val scope = CoroutineScope(SupervisorJob() + dispatcher)
+    private val tell = onCallbackError.neverThrowing()
+
+    // What nothing else catches would end the app.
+    private val scope = CoroutineScope(SupervisorJob() + dispatcher + CoroutineExceptionHandler { _, it -> tell(it) })
     private val observing = Observing(raw)
 
-    private val runs = Runs(raw, scheduler, dispatcher, onCallbackError)
+    private val runs = Runs(raw, scheduler, dispatcher, tell)
 
     /** What background runs do. Null without a scheduler. */
     public val plan: DrainPlan? = scheduler?.let { DrainPlan(this, runs, it, Instant::now) }
@@ -240,7 +244,7 @@ public class Outbox private constructor(
     }
 
     private fun askForCredentials(provider: CredentialsProvider) {
-        val desk = CredentialsDesk(raw, provider, scope, onCallbackError)
+        val desk = CredentialsDesk(raw, provider, scope, { runs.request(RunNetwork.ANY) }, tell)
         raw.setCredentialsListener(
             object : CredentialsListener {
                 override fun credentialsNeeded(account: String, reason: CredentialsReason) {

@@ -2,9 +2,10 @@ package dev.submitonce
 
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.NonCancellable
-import kotlinx.coroutines.currentCoroutineContext
-import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.withContext
+import kotlinx.coroutines.withTimeoutOrNull
+import java.time.Duration
+import java.util.concurrent.TimeoutException
 import dev.submitonce.internal.Outbox as RawOutbox
 import dev.submitonce.internal.Receipt as RawReceipt
 
@@ -19,11 +20,12 @@ internal class Runs(
     private val scheduler: RunScheduler?,
     private val dispatcher: CoroutineDispatcher,
     private val onError: (Throwable) -> Unit,
+    private val patience: Duration = SCHEDULER_PATIENCE,
 ) {
     /** After a submission was stored. Never throws: it is stored, whatever the scheduler says. */
     suspend fun submitted(submission: Submission, receipt: RawReceipt) {
         if (receipt.runRequested) {
-            schedule(if (submission.unmeteredOnly) RunNetwork.UNMETERED else RunNetwork.ANY)
+            reporting { schedule(if (submission.unmeteredOnly) RunNetwork.UNMETERED else RunNetwork.ANY) }
         }
     }
 
@@ -31,7 +33,7 @@ internal class Runs(
     suspend fun request(network: RunNetwork) {
         reporting {
             toTheEnd {
-                if (scheduler != null && raw.requestRun(network)) {
+                if (scheduler != null && translated { raw.requestRun(network) }) {
                     schedule(network)
                 }
             }
@@ -40,13 +42,14 @@ internal class Runs(
 
     /**
      * The same, where nobody may come by again: makes sure also that a run that was asked for before
-     * is still there, since an app can cancel all works of a scheduler.
+     * is still there, since an app can cancel all works of a scheduler. Throws what the scheduler throws:
+     * a run must not end well that could not have the next one scheduled.
      */
     suspend fun makeSure(network: RunNetwork): Unit = toTheEnd {
-        if (raw.requestRun(network)) {
+        if (translated { raw.requestRun(network) }) {
             schedule(network)
         } else {
-            scheduler?.ensure(network)
+            scheduler?.inTime { ensure(network) }
         }
     }
 
@@ -57,39 +60,46 @@ internal class Runs(
      */
     suspend fun repair() {
         val scheduler = scheduler ?: return
-        raw.adoptRunRequests().forEach { schedule(it) }
+        raw.adoptRunRequests().forEach { reporting { schedule(it) } }
         val stats = raw.stats()
         if (stats.pending + stats.inFlight > 0) {
-            reporting { scheduler.ensure(RunNetwork.ANY) }
+            reporting { scheduler.inTime { ensure(RunNetwork.ANY) } }
         }
     }
 
     /** At the start of a run: from here on, what is submitted needs another one. */
-    suspend fun begin(network: RunNetwork): Unit = toTheEnd { raw.clearRunRequest(network) }
+    suspend fun begin(network: RunNetwork): Unit = toTheEnd { translated { raw.clearRunRequest(network) } }
 
+    /** Throws what the scheduler throws; whoever comes next asks it again then. */
     private suspend fun schedule(network: RunNetwork) {
         val scheduler = scheduler ?: return
-        val scheduled = reporting { scheduler.append(network) }
-        reporting {
-            if (scheduled) raw.runScheduled(network) else raw.clearRunRequest(network)
+        guarded({ scheduler.inTime { append(network) } }) { problem ->
+            runCatching { translated { raw.clearRunRequest(network) } }.onFailure(problem::addSuppressed)
+            throw problem
         }
+        translated { raw.runScheduled(network) }
+    }
+
+    private suspend fun RunScheduler.inTime(call: suspend RunScheduler.() -> Unit) {
+        withTimeoutOrNull(patience.toMillis()) { call() }
+            ?: throw TimeoutException("the scheduler has not answered within $patience")
     }
 
     private suspend fun toTheEnd(call: suspend () -> Unit) =
-        withContext(NonCancellable + dispatcher) { translated { call() } }
+        withContext(NonCancellable + dispatcher) { call() }
 
-    /** True if it succeeded; else the app was told why not. */
-    suspend fun reporting(call: suspend () -> Unit): Boolean =
-        try {
-            call()
-            true
-        } catch (error: Exception) {
-            // A time-out within the scheduler looks like a cancellation, and isn't one.
-            currentCoroutineContext().ensureActive()
-            report(error)
-            false
-        }
+    /** Does it, or tells the app why not. */
+    suspend fun reporting(call: suspend () -> Unit): Unit = guarded({ call() }, ::report)
 
     /** Tells the app of what it can't see otherwise. */
-    fun report(error: Exception) = onError(error)
+    fun report(problem: Throwable) = onError(problem)
+
+    private companion object {
+        /**
+         * How long a call that has stored something waits for the scheduler, which writes to a database
+         * of its own: that takes milliseconds, or a second on a slow disk. One that takes longer hangs,
+         * and the caller isn't cancelled meanwhile.
+         */
+        val SCHEDULER_PATIENCE: Duration = Duration.ofSeconds(10)
+    }
 }

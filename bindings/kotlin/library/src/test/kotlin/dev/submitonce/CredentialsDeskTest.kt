@@ -5,11 +5,14 @@ import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.SupervisorJob
+import kotlinx.coroutines.asCoroutineDispatcher
 import kotlinx.coroutines.awaitCancellation
 import kotlinx.coroutines.cancel
 import kotlinx.coroutines.channels.Channel
 import org.junit.jupiter.api.AfterEach
 import org.junit.jupiter.api.Test
+import java.util.concurrent.CopyOnWriteArrayList
+import java.util.concurrent.Executors
 import java.util.concurrent.atomic.AtomicInteger
 import kotlin.test.assertEquals
 import kotlin.test.assertIs
@@ -23,6 +26,7 @@ class CredentialsDeskTest : OutboxTest() {
     private val raw by lazy { RawOutbox.open(OutboxConfig(database().path, limits = quick)) }
     private val questions = Channel<Pair<String, CredentialsReason>>(Channel.UNLIMITED)
     private val inside = AtomicInteger()
+    private val supplied = AtomicInteger()
 
     private fun desk(answer: suspend (account: String, reason: CredentialsReason) -> Credentials?) =
         CredentialsDesk(
@@ -37,6 +41,7 @@ class CredentialsDeskTest : OutboxTest() {
                 }
             },
             scope,
+            { supplied.incrementAndGet() },
             reported::add,
         )
 
@@ -86,20 +91,51 @@ class CredentialsDeskTest : OutboxTest() {
         desk.needed("ann", CredentialsReason.REFUSED)
         desk.needed("bob", CredentialsReason.MISSING)
         assertEquals("bob", atOnce { questions.receive() }.first)
-        eventually("the answer") { inside.get() == 0 }
+        eventually("the answer") { inside.get() == 0 && supplied.get() == 1 }
         assertNull(questions.tryReceive().getOrNull())
         assertTrue(reported.isEmpty(), "$reported")
     }
 
+    // On a thread of its own, so that whatever it threw there has been thrown when the next one runs.
+    @Test
+    fun `what is thrown by who is told of problems ends nothing`() = test {
+        val uncaught = CopyOnWriteArrayList<Throwable>()
+        val before = Thread.getDefaultUncaughtExceptionHandler()
+        Thread.setDefaultUncaughtExceptionHandler { _, problem -> uncaught += problem }
+        try {
+            Executors.newSingleThreadExecutor().asCoroutineDispatcher().use { thread ->
+                val told = CompletableDeferred<Throwable>()
+                val outbox = Outbox.open(
+                    database("told.sqlite3"),
+                    credentials = { _, _ -> TODO("a sign-in") },
+                    dispatcher = thread,
+                    onCallbackError = { told.complete(it).let { throw IllegalStateException("nor a log") } },
+                )
+                outbox.use {
+                    it.signIn("ann")
+                    it.submit(order(account = "ann").copy(url = "http://127.0.0.1:9/orders"))
+                    it.start()
+                    assertIs<NotImplementedError>(atOnce { told.await() })
+                    it.stats()
+                }
+            }
+            assertEquals(emptyList(), uncaught)
+        } finally {
+            Thread.setDefaultUncaughtExceptionHandler(before)
+        }
+    }
+
     @Test
     fun `a provider that throws is asked the next time all the same`() = test {
-        val desk = desk { _, _ -> throw IllegalStateException("no token server") }
+        val problems = ArrayDeque(listOf(IllegalStateException("no token server"), NotImplementedError(), LinkageError()))
+        val expected = problems.map { it::class }
+        val desk = desk { _, _ -> throw problems.removeFirst() }
         repeat(3) {
             desk.needed("ann", CredentialsReason.MISSING)
             questions.receive()
             eventually("the report") { reported.size == it + 1 }
             eventually("the end") { inside.get() == 0 }
         }
-        reported.forEach { assertIs<IllegalStateException>(it) }
+        assertEquals(expected, reported.map { it::class })
     }
 }

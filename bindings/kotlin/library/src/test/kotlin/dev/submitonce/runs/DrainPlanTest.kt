@@ -1,6 +1,8 @@
 package dev.submitonce.runs
 
 import dev.submitonce.CancelOutcome
+import dev.submitonce.Credentials
+import dev.submitonce.CredentialsProvider
 import dev.submitonce.DrainPlan
 import dev.submitonce.NetworkKind
 import dev.submitonce.RunJob
@@ -8,6 +10,7 @@ import dev.submitonce.RunNetwork
 import dev.submitonce.RunResult
 import dev.submitonce.SubmissionState
 import dev.submitonce.SubmitOnceException
+import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.io.TempDir
@@ -269,6 +272,28 @@ class DrainPlanTest {
     }
 
     @Test
+    fun `credentials that come after the end of a run bring the next one`() = runBlocking {
+        onStage(folder) { server ->
+            outbox.close()
+            val token = CompletableDeferred<Credentials>()
+            credentials = CredentialsProvider { _, _ -> token.await() }
+            open()
+            runTime = Duration.ofMillis(300)
+            outbox.signIn("ada")
+            val id = order(account = "ada")
+            works.setNetwork(DeviceNetwork.METERED)
+            works.idle()
+            assertEquals(listOf(FakeScheduler.ANY), works.begun)
+            runTime = Duration.ofSeconds(60)
+            token.complete(Credentials.bearer("good"))
+            awaits(id) { it.state == SubmissionState.Succeeded }
+            works.idle()
+            assertEquals(listOf(FakeScheduler.ANY, FakeScheduler.ANY), works.begun)
+            assertEquals(1, server.summary().effects)
+        }
+    }
+
+    @Test
     fun `a work that the app has cancelled comes back when it opens the outbox`() = runBlocking {
         onStage(folder) { server ->
             val order = order()
@@ -306,6 +331,20 @@ class DrainPlanTest {
             works.idle()
             assertEquals(SubmissionState.Succeeded, state(photo))
             assertEquals(1, server.summary().effects)
+        }
+    }
+
+    @Test
+    fun `a run for an unmetered network believes the system that there is none`() = runBlocking {
+        onStage(folder) { server ->
+            outbox.networkAvailable(NetworkKind.METERED)
+            order("/photos", unmeteredOnly = true)
+            assertEquals(RunResult.SUCCESS, outbox.plan!!.run(RunJob.UNMETERED, NetworkKind.METERED))
+            assertTrue(wait() in Duration.ofMinutes(14)..Duration.ofMinutes(15))
+            // And so does the outbox, after it.
+            order("/photos", unmeteredOnly = true)
+            assertTrue(outbox.drain(Duration.ofSeconds(5)).awaitsUnmetered)
+            assertEquals(0, server.summary().requests)
         }
     }
 }

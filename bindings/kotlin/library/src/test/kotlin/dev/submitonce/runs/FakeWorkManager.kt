@@ -1,13 +1,14 @@
 package dev.submitonce.runs
 
 import dev.submitonce.RunResult
-import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.Job
 import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.cancelAndJoin
+import kotlinx.coroutines.currentCoroutineContext
+import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.flow.MutableStateFlow
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.flow.update
@@ -141,7 +142,9 @@ class FakeWorkManager(
     private fun insert(name: String, request: WorkRequest, after: List<Work>) {
         val blocked = after.isNotEmpty()
         if (!blocked) {
-            // The records of earlier works of the name are pruned.
+            // Finished works of the name are forgotten. WorkManager keeps their records for a while,
+            // and says only that it prunes them some day: nothing may depend on them, or on their going.
+            // https://developer.android.com/reference/androidx/work/WorkManager (pruneWork)
             kept = kept.filter { it.name != name }
         }
         kept = kept + Work(
@@ -182,9 +185,9 @@ class FakeWorkManager(
         val run = scope.launch(start = CoroutineStart.LAZY) {
             val result = try {
                 worker(work)
-            } catch (cancelled: CancellationException) {
-                throw cancelled
-            } catch (_: Exception) {
+            } catch (_: Throwable) {
+                // One that was stopped has ended as such. One that cancels itself has failed.
+                currentCoroutineContext().ensureActive()
                 null
             }
             ended(work.id, coroutineContext[Job], result)

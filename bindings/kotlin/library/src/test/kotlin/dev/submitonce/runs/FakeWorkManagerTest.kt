@@ -122,6 +122,16 @@ class FakeWorkManagerTest {
     }
 
     @Test
+    fun `a work that cancels itself has failed`() = runBlocking {
+        FakeWorkManager(File(folder, "works")) { throw CancellationException("its own") }.use { works ->
+            works.setNetwork(DeviceNetwork.METERED)
+            works.enqueueUnique("a", WorkPolicy.KEEP, WorkRequest("a"))
+            works.idle()
+            assertEquals(listOf(WorkState.FAILED), works.works.map { it.state })
+        }
+    }
+
+    @Test
     fun `a cancelled work never runs`() = runBlocking {
         enqueue("first")
         works.cancelUnique("name")

@@ -46,6 +46,9 @@ class NextRunTest {
         assertEquals(Duration.ofHours(1), wait(nothing, DrainStop.CREDENTIALS_NEEDED))
         assertEquals(Duration.ofHours(1), wait(due(Duration.ofHours(3)), DrainStop.CREDENTIALS_NEEDED))
         assertEquals(Duration.ofMinutes(2), wait(due(Duration.ofMinutes(2)), DrainStop.CREDENTIALS_NEEDED))
+        // Its time was over before the provider had answered.
+        val look = nothing.copy(stopped = DrainStop.CREDENTIALS_NEEDED)
+        assertEquals(Duration.ofHours(1), wait(look, DrainStop.BUDGET_ENDED))
     }
 
     @Test

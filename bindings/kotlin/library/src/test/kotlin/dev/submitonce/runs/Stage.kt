@@ -1,6 +1,7 @@
 package dev.submitonce.runs
 
 import dev.submitonce.Body
+import dev.submitonce.CredentialsProvider
 import dev.submitonce.DrainPlan
 import dev.submitonce.Limits
 import dev.submitonce.Outbox
@@ -38,6 +39,9 @@ class Stage(
     var trouble: Exception? = null
     var runTime: Duration = Duration.ofSeconds(60)
 
+    /** Asked by the outboxes that are opened from now on. */
+    var credentials: CredentialsProvider? = null
+
     // Opening may start a work, which then waits until it is open.
     private val opening = Mutex()
     lateinit var outbox: Outbox
@@ -48,6 +52,7 @@ class Stage(
             File(folder, "outbox.sqlite3"),
             baseUrl = url,
             limits = limits,
+            credentials = credentials,
             scheduler = scheduler,
             onCallbackError = problems::add,
         )

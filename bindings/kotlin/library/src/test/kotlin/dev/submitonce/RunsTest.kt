@@ -1,0 +1,52 @@
+package dev.submitonce
+
+import dev.submitonce.internal.OutboxConfig
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.NonCancellable
+import kotlinx.coroutines.awaitCancellation
+import kotlinx.coroutines.withContext
+import org.junit.jupiter.api.Test
+import java.time.Duration
+import java.time.Instant
+import java.util.concurrent.CopyOnWriteArrayList
+import java.util.concurrent.TimeoutException
+import kotlin.test.assertEquals
+import dev.submitonce.internal.Outbox as RawOutbox
+
+/** Who has a run scheduled, where the scheduler is slow to answer. */
+class RunsTest : OutboxTest() {
+    private val calls = CopyOnWriteArrayList<String>()
+
+    private val hangs = object : RunScheduler {
+        private suspend fun hang(call: String): Nothing {
+            calls += call
+            awaitCancellation()
+        }
+
+        override suspend fun append(network: RunNetwork) = hang("append $network")
+        override suspend fun ensure(network: RunNetwork) = hang("ensure $network")
+        override suspend fun later(at: Instant) = hang("later")
+        override suspend fun notLater() = hang("notLater")
+    }
+
+    @Test
+    fun `a scheduler that hangs holds a submit for a time, and the next one asks it again`() = test {
+        val raw = RawOutbox.open(OutboxConfig(database().path, baseUrl = "http://127.0.0.1:9", limits = quick))
+        try {
+            val runs = Runs(raw, hangs, Dispatchers.IO, reported::add, patience = Duration.ofMillis(20))
+            runs.repair()
+            atOnce {
+                // As a submit does it, which nothing cancels.
+                withContext(NonCancellable) {
+                    repeat(2) { order().let { runs.submitted(it, raw.submit(it.lowered())) } }
+                    runs.repair()
+                }
+            }
+            assertEquals(listOf("append ANY", "append ANY", "ensure ANY"), calls)
+            assertEquals(List(3) { TimeoutException::class }, reported.map { it::class })
+        } finally {
+            raw.shutdown()
+            raw.close()
+        }
+    }
+}
