@@ -1,10 +1,10 @@
 package dev.submitonce
 
 import dev.submitonce.internal.OutboxConfig
+import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.NonCancellable
-import kotlinx.coroutines.awaitCancellation
-import kotlinx.coroutines.withContext
+import kotlinx.coroutines.async
 import org.junit.jupiter.api.Test
 import java.time.Duration
 import java.time.Instant
@@ -17,10 +17,14 @@ import dev.submitonce.internal.Outbox as RawOutbox
 class RunsTest : OutboxTest() {
     private val calls = CopyOnWriteArrayList<String>()
 
+    /** Ends what hangs still, and can't be cancelled, when a test has failed. */
+    private val over = CompletableDeferred<Unit>()
+
     private val hangs = object : RunScheduler {
         private suspend fun hang(call: String): Nothing {
             calls += call
-            awaitCancellation()
+            over.await()
+            error("over")
         }
 
         override suspend fun append(network: RunNetwork) = hang("append $network")
@@ -35,16 +39,16 @@ class RunsTest : OutboxTest() {
         try {
             val runs = Runs(raw, hangs, Dispatchers.IO, reported::add, patience = Duration.ofMillis(20))
             runs.repair()
-            atOnce {
-                // As a submit does it, which nothing cancels.
-                withContext(NonCancellable) {
-                    repeat(2) { order().let { runs.submitted(it, raw.submit(it.lowered())) } }
-                    runs.repair()
-                }
+            // As a submit does it, which nothing cancels.
+            val done = async(NonCancellable) {
+                repeat(2) { order().let { runs.submitted(it, raw.submit(it.lowered())) } }
+                runs.repair()
             }
+            atOnce { done.await() }
             assertEquals(listOf("append ANY", "append ANY", "ensure ANY"), calls)
             assertEquals(List(3) { TimeoutException::class }, reported.map { it::class })
         } finally {
+            over.complete(Unit)
             raw.shutdown()
             raw.close()
         }
