@@ -105,7 +105,10 @@ public class Outbox private constructor(
         raw.reconcile(ids.toList()).associate { it.id to it.snapshot?.lifted() }
     }
 
-    /** A part of the list of submissions, in the order of acceptance; 1 to 1,000 of them. */
+    /**
+     * A part of the list of submissions, in the order of acceptance, the oldest first; 1 to 1,000 of
+     * them. [Page.next] is where the next part starts.
+     */
     public suspend fun list(
         filter: ListFilter = ListFilter.ALL,
         after: Long = 0,
@@ -211,10 +214,17 @@ public class Outbox private constructor(
     /**
      * The states of one submission: how it stands, and each later state until the final one, which
      * ends the flow. A slow collector misses states in between, never the last.
+     *
+     * Ends with [SubmitOnceException.UnknownId] for an ID that [begin] gave and that wasn't submitted
+     * yet: submit first.
      */
     public fun observe(id: UUID): Flow<Snapshot> = observing.one(id).newest()
 
-    /** The first [limit] entries of a list, and the same again after each change of the outbox. */
+    /**
+     * The first [limit] entries of a list, the oldest first, and the same again after each change of
+     * the outbox. What comes after them isn't told: a list that may be longer is read with [list], page
+     * by page, after each of the [changes].
+     */
     public fun observeList(filter: ListFilter = ListFilter.ALL, limit: Int = 100): Flow<List<Snapshot>> =
         observing.list(filter, limit).newest()
 
