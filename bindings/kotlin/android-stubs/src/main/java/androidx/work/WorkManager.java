@@ -27,5 +27,5 @@ public abstract class WorkManager {
 
     public abstract Operation cancelUniqueWork(String uniqueWorkName);
 
-    public abstract ListenableFuture<List<WorkInfo>> getWorkInfosForUniqueWork(String uniqueWorkName);
+    public abstract ListenableFuture<List<WorkInfo>> getWorkInfos(WorkQuery workQuery);
 }

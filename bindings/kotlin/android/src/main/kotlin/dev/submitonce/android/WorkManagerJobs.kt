@@ -10,6 +10,7 @@ import androidx.work.OneTimeWorkRequest
 import androidx.work.OutOfQuotaPolicy
 import androidx.work.WorkInfo
 import androidx.work.WorkManager
+import androidx.work.WorkQuery
 import androidx.work.WorkRequest
 import com.google.common.util.concurrent.ListenableFuture
 import dev.submitonce.IfUnfinished
@@ -38,9 +39,13 @@ private class WorkManagerJobs(
 ) : UniqueJobs {
     private val works get() = WorkManager.getInstance(context)
 
-    override suspend fun isWaiting(job: RunJob): Boolean =
-        works.getWorkInfosForUniqueWork(nameOf(job)).await()
-            .any { it.state == WorkInfo.State.ENQUEUED || it.state == WorkInfo.State.BLOCKED }
+    // WorkManager keeps works of a name that have ended, a day's runs or more: they aren't read.
+    override suspend fun isWaiting(job: RunJob): Boolean {
+        val waiting = WorkQuery.Builder.fromUniqueWorkNames(listOf(nameOf(job)))
+            .addStates(listOf(WorkInfo.State.ENQUEUED, WorkInfo.State.BLOCKED))
+            .build()
+        return works.getWorkInfos(waiting).await().isNotEmpty()
+    }
 
     override suspend fun enqueue(job: RunJob, ifUnfinished: IfUnfinished, delay: Duration) {
         val policy = when (ifUnfinished) {
