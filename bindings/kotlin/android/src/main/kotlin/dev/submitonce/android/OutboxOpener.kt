@@ -11,6 +11,8 @@ import dev.submitonce.Outbox
 import dev.submitonce.ServerProfile
 import dev.submitonce.SubmitOnceException
 import dev.submitonce.TlsConfig
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.withContext
 import java.io.File
 
 /**
@@ -40,11 +42,12 @@ public class OutboxOpener internal constructor(
         credentials: CredentialsProvider? = null,
         expedited: Boolean = false,
         onCallbackError: (Throwable) -> Unit = ::log,
-    ): Outbox {
+    ): Outbox = withContext(Dispatchers.IO) {
+        // Whoever opens it first may be on the main thread; all of this asks the disk or another process.
         if (context.getSystemService(UserManager::class.java)?.isUserUnlocked == false) {
             throw SubmitOnceException.Storage.Unavailable("the device has not been unlocked since it started")
         }
-        return Outbox.open(
+        Outbox.open(
             database = database(),
             baseUrl = baseUrl,
             profile = profile,
