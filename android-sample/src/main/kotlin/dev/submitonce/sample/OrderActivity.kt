@@ -5,7 +5,7 @@ import android.text.InputType
 import android.widget.EditText
 import java.util.UUID
 
-/** The form of a new order. The button may be hammered: it stays enabled on purpose. */
+/** The form of a new order. Its button may be hammered: once the form has its ID, it stays enabled on purpose. */
 class OrderActivity : Screen() {
     private lateinit var customer: EditText
     private lateinit var item: EditText
@@ -19,10 +19,16 @@ class OrderActivity : Screen() {
         customer = field(1, "Customer", words)
         item = field(2, "Item", words)
         quantity = field(3, "Quantity", InputType.TYPE_CLASS_NUMBER)
-        setContentView(column(customer, item, quantity, button("Submit", ::submit)))
+        val submit = button("Submit", ::submit)
+        setContentView(column(customer, item, quantity, submit))
         form = savedInstanceState?.getString(FORM)?.let(UUID::fromString)
         if (form == null) {
-            act { form = fieldOrders(this).form() }
+            // A tap that does nothing looks like one that did.
+            submit.isEnabled = false
+            act {
+                form = fieldOrders(this).form()
+                submit.isEnabled = true
+            }
         }
     }
 

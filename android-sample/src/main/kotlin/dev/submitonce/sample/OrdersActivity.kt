@@ -29,11 +29,17 @@ class OrdersActivity : Screen() {
         )
         screen.addView(list, LinearLayout.LayoutParams(ViewGroup.LayoutParams.MATCH_PARENT, 0, 1f))
         setContentView(screen)
-        act {
-            // While the app is open it needs no scheduler; when it isn't, WorkManager goes on.
-            SubmitOnce.outbox(this).start()
-            fieldOrders(this).lines().collect(lines::show)
-        }
+        act { fieldOrders(this).lines().collect(lines::show) }
+    }
+
+    /**
+     * While a screen is visible, orders are delivered without waiting for a scheduler. It isn't stopped
+     * with the screen: that would break off what is on the wire, and leave it in doubt. The system
+     * freezes or ends the process when it wants to, and WorkManager goes on.
+     */
+    override fun onStart() {
+        super.onStart()
+        act { SubmitOnce.outbox(this).start() }
     }
 
     /** What can be done about an order. */
