@@ -311,7 +311,8 @@ public class Outbox private constructor(
          * @param networks what the system says of the network: collected until the outbox is closed, and
          *   told to it as by [networkAvailable].
          * @param dispatcher where calls that touch the disk run.
-         * @param onCallbackError told of what the provider, the scheduler and [networks] threw.
+         * @param onCallbackError told of what the provider, the scheduler and [networks] threw. What it
+         *   throws itself is ignored.
          * @throws SubmitOnceException.CannotOpen, [SubmitOnceException.Storage], and
          *   [SubmitOnceException.Invalid] for what can't even be handed over; nothing has been moved or
          *   deleted then.

@@ -26,7 +26,7 @@ public enum class RunJob(public val network: RunNetwork) {
  * stopped, or whose process dies, has to be started again.
  *
  * Each call has to be durable when it returns. It may throw: the app is told, and the next submission
- * asks again. Where the scheduler knows unique names, [UniqueJobScheduler] does all of it.
+ * asks again. [append] and [ensure] are cancelled after ten seconds, which counts as a failure. Where the scheduler knows unique names, [UniqueJobScheduler] does all of it.
  */
 public interface RunScheduler {
     /**
