@@ -1,17 +1,13 @@
 package dev.submitonce.sample
 
 import dev.submitonce.Body
-import dev.submitonce.ListFilter
 import dev.submitonce.Outbox
 import dev.submitonce.Receipt
 import dev.submitonce.Resolution
 import dev.submitonce.Snapshot
 import dev.submitonce.Submission
 import kotlinx.coroutines.flow.Flow
-import kotlinx.coroutines.flow.conflate
-import kotlinx.coroutines.flow.distinctUntilChanged
 import kotlinx.coroutines.flow.map
-import kotlinx.coroutines.flow.merge
 import java.net.URLEncoder
 import java.util.UUID
 
@@ -53,22 +49,7 @@ class FieldOrders(private val outbox: Outbox, private val book: OrderBook, priva
     }
 
     /** All orders, the latest first, and again after each change. */
-    fun lines(): Flow<List<Line>> =
-        // A list has its oldest entries first, and ends at its limit. So this one tells only that what moves
-        // waits for something else now, and the changes tell of the rest.
-        merge(outbox.observeList(ListFilter.MOVING, PAGE), outbox.changes(after = 0))
-            .conflate()
-            .map { all().map(::line).reversed() }
-            .distinctUntilChanged()
-
-    private suspend fun all(): List<Snapshot> = buildList {
-        var after: Long? = 0
-        while (after != null) {
-            val page = outbox.list(after = after, limit = PAGE)
-            addAll(page.snapshots)
-            after = page.next
-        }
-    }
+    fun lines(): Flow<List<Line>> = outbox.observeList(limit = MOST_LINES).map { all -> all.map(::line).reversed() }
 
     /** "Try now": ends a wait that is this side's own. */
     suspend fun tryNow(line: Line) {
@@ -98,6 +79,6 @@ class FieldOrders(private val outbox: Outbox, private val book: OrderBook, priva
 
     private companion object {
         const val FORM = "new-order"
-        const val PAGE = 500
+        const val MOST_LINES = 500
     }
 }

@@ -1,12 +1,9 @@
 package dev.submitonce.sample
 
-import dev.submitonce.Body
 import dev.submitonce.Limits
 import dev.submitonce.Outbox
 import dev.submitonce.ReceiptKind
 import dev.submitonce.ReferenceServer
-import dev.submitonce.Submission
-import dev.submitonce.SubmissionId
 import dev.submitonce.SubmitOnceException
 import dev.submitonce.defaultLimits
 import kotlinx.coroutines.async
@@ -109,23 +106,6 @@ class FieldOrdersTest {
             submit(form, tea)
             assertThrows<SubmitOnceException.KeyReused> { runBlocking { submit(form, tea.copy(quantity = 3)) } }
             assertEquals("2 × tea for Ada", lines().first().single().title)
-        }
-    }
-
-    @Test
-    fun `the newest of many orders is the first in the list`() = test { server ->
-        app(server) { outbox ->
-            val old = List(500) { Submission(SubmissionId.new(), "${server.url}/orders", Body.Json("{}")) }
-            outbox.submitAll(old)
-            submit(form(), tea)
-            assertEquals("2 × tea for Ada", awaits { it.size == 501 }.first().title)
-            // And what becomes of it is told.
-            val newest = awaits { it.size == 501 }.first()
-            coroutineScope {
-                val cancelled = async { awaits { it.first().status.words == "cancelled" } }
-                cancel(newest)
-                cancelled.await()
-            }
         }
     }
 
