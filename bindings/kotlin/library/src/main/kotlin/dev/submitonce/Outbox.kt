@@ -349,8 +349,9 @@ public class Outbox private constructor(
                     opened = outbox
                     withContext(NonCancellable) {
                         translated {
-                            credentials?.let { outbox.askForCredentials(it) }
+                            // First: from here on, what is asked for is scheduled.
                             outbox.runs.repair()
+                            credentials?.let { outbox.askForCredentials(it) }
                             networks?.let { outbox.follow(it) }
                         }
                     }
