@@ -56,6 +56,7 @@ mod progress;
 mod runs;
 mod runtime;
 mod store;
+mod waiting;
 
 pub use clock::{Clock, Now, SystemClock, UptimeMs, WallMs};
 pub use config::{CertificatePin, OutboxConfig, Seams, TlsConfig, TrustRoots};
@@ -66,6 +67,7 @@ pub use delivery::http::HttpTransport;
 pub use delivery::transport::{
     Exchange, ExchangeStop, Reported, Transport, WireAnswer, WireBody, WireRequest,
 };
+pub use delivery::wind_down::WindDown;
 pub use entropy::{Entropy, SystemEntropy};
 pub use error::{Feature, ListenerError, OpenError, OutboxError, StorageError};
 pub use listener::ChangeListener;
@@ -89,5 +91,6 @@ pub use progress::{ProgressListener, UploadProgress};
 pub use runs::RunNetwork;
 pub use runtime::{BoxFuture, Executor, OwnRuntime};
 pub use store::OpenReport;
+pub use waiting::Cancellation;
 
 uniffi::setup_scaffolding!();

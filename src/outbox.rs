@@ -9,20 +9,17 @@ use tokio::sync::Notify;
 
 use crate::config::{OutboxConfig, Seams};
 use crate::core::{Core, lock};
-use crate::delivery::drain::{DrainBudget, DrainReport};
 use crate::delivery::engine::NetworkKind;
 use crate::error::{OpenError, OutboxError};
 use crate::metrics::{Calls, Stats};
 use crate::model::id::SubmissionId;
 use crate::model::outcome::{
     CancelOutcome, ChangePage, ListFilter, PageRequest, Receipt, ReceiptKind, Resolution, Snapshot,
-    SnapshotPage, Waited, WaitingFor,
+    SnapshotPage, WaitingFor,
 };
 use crate::model::request::FrozenRequest;
-use crate::model::state::SubmissionState;
 use crate::model::submission::{Body, Submission};
 use crate::policy::limits::{LONGEST, MAX_NAME_BYTES};
-use crate::runtime::run_blocking;
 use crate::store::{Intake, OpenReport, Store, cancel_outcome, read_source};
 
 /// A durable outbox: submissions go in once, and come out settled.
@@ -164,70 +161,6 @@ impl Outbox {
         Ok(page)
     }
 
-    /// Waits until a submission is settled or held, or the time is over. Resolves also if that
-    /// happened before, or in another process (noticed within a second). Any number of callers may
-    /// wait. Dropping the future changes nothing.
-    pub async fn wait(&self, id: SubmissionId, timeout: Duration) -> Result<Waited, OutboxError> {
-        check_time("timeout", timeout)?;
-        let core = Arc::clone(&self.core);
-        let mut changed = core.engine.changed().subscribe();
-        let _observing = core.observe();
-        let executor = &core.engine.parts().executor;
-        let mut over = executor.sleep(timeout);
-        loop {
-            let store = self.store()?;
-            let snapshot = run_blocking(executor, move || store.snapshot(id))
-                .await
-                .unwrap_or(Err(OutboxError::Closed))?
-                .ok_or(OutboxError::UnknownId { id })?;
-            match snapshot.state {
-                SubmissionState::Pending | SubmissionState::InFlight => {}
-                SubmissionState::Held { .. } => return Ok(Waited::Held { snapshot }),
-                SubmissionState::Succeeded
-                | SubmissionState::Rejected { .. }
-                | SubmissionState::Cancelled
-                | SubmissionState::Expired
-                | SubmissionState::Superseded { .. }
-                | SubmissionState::Abandoned => return Ok(Waited::Settled { snapshot }),
-            }
-            tokio::select! {
-                result = changed.changed() => {
-                    if result.is_err() {
-                        return Err(OutboxError::Closed);
-                    }
-                }
-                () = &mut over => {
-                    let mut snapshot = snapshot;
-                    self.see(&mut snapshot);
-                    return Ok(Waited::TimedOut { snapshot });
-                }
-            }
-        }
-    }
-
-    /// Delivers what is due, until nothing is or the budget ends. For workers. A second drain in
-    /// the same process joins the first. Dropping the future stops the waiting, and the work only if the budget says so. Fails
-    /// if the database can't be used; what has been sent is not lost by that.
-    pub async fn drain(&self, budget: DrainBudget) -> Result<DrainReport, OutboxError> {
-        check_time("budget.time", budget.time)?;
-        self.store()?;
-        let mut changed = self.core.engine.changed().subscribe();
-        let mut draining = self.core.engine.drain(budget)?;
-        loop {
-            tokio::select! {
-                biased;
-                report = draining.report() => return report,
-                // It may have been this handle's end, while others hold the core.
-                result = changed.changed() => {
-                    self.store()?;
-                    if result.is_err() {
-                        return Err(OutboxError::Closed);
-                    }
-                }
-            }
-        }
-    }
-
     /// Delivers in the foreground from now on, when things become due, until `suspend` or `close`.
     /// What another process submits is noticed while somebody waits or listens here, or at the next
     /// `drain`; to look for it all the time would keep the device awake.
@@ -345,7 +278,7 @@ impl Outbox {
     }
 
     /// Adds what only this process knows: whether there are credentials, and what the network is like.
-    fn see(&self, snapshot: &mut Snapshot) {
+    pub(crate) fn see(&self, snapshot: &mut Snapshot) {
         let Some(waiting_for) = &mut snapshot.waiting_for else {
             return;
         };
@@ -425,7 +358,7 @@ fn check_slot(slot: &str) -> Result<(), OutboxError> {
     Ok(())
 }
 
-fn check_time(field: &str, time: Duration) -> Result<(), OutboxError> {
+pub(crate) fn check_time(field: &str, time: Duration) -> Result<(), OutboxError> {
     if time > LONGEST {
         return Err(invalid(field, "use less than a hundred years"));
     }

@@ -96,23 +96,25 @@ pub(super) struct Next {
     pub(super) awaits_unmetered: bool,
 }
 
+/// Where a drain's report goes.
+pub(super) type DrainSender = oneshot::Sender<Result<DrainReport, OutboxError>>;
+
 /// A caller of `drain`, as the pump sees it.
 pub(super) struct Drain {
     pub(super) deadline: UptimeMs,
+    /// It wants something begun, and doesn't only wait for what is on the wire.
+    begins: bool,
     ends_with_caller: bool,
     slowest: Duration,
     report: DrainReport,
-    sender: oneshot::Sender<Result<DrainReport, OutboxError>>,
+    sender: DrainSender,
 }
 
 impl Drain {
-    pub(super) fn new(
-        deadline: UptimeMs,
-        ends_with_caller: bool,
-        sender: oneshot::Sender<Result<DrainReport, OutboxError>>,
-    ) -> Self {
+    pub(super) fn new(deadline: UptimeMs, ends_with_caller: bool, sender: DrainSender) -> Self {
         Self {
             deadline,
+            begins: true,
             slowest: Duration::ZERO,
             report: DrainReport {
                 attempts: 0,
@@ -130,9 +132,20 @@ impl Drain {
         }
     }
 
+    /// One that begins nothing.
+    pub(super) fn winding_down(deadline: UptimeMs, sender: DrainSender) -> Self {
+        Self {
+            begins: false,
+            ..Self::new(deadline, false, sender)
+        }
+    }
+
     /// There is still time for an exchange like the slowest so far.
     pub(super) fn claims_at(&self, now: UptimeMs) -> bool {
-        now < self.deadline && now.plus(self.slowest) <= self.deadline && !self.is_over_early()
+        self.begins
+            && now < self.deadline
+            && now.plus(self.slowest) <= self.deadline
+            && !self.is_over_early()
     }
 
     /// Its caller stopped waiting, and meant it.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::credentials::Desk;
-use super::drain::{Drain, DrainBudget, DrainStop, Draining, Next};
+use super::drain::{Drain, DrainBudget, DrainSender, DrainStop, Draining, Next};
 use super::gate::{Gate, Report};
 use super::lease::Lease;
 use super::transport::Transport;
@@ -60,8 +60,10 @@ pub enum NetworkKind {
 /// Who wants the pump to run.
 #[derive(Default)]
 pub(super) struct Demand {
-    started: bool,
+    pub(super) started: bool,
     suspended: bool,
+    /// Nothing more is begun, until delivery is wanted again.
+    pub(super) winding_down: bool,
     closed: bool,
     pumping: bool,
     /// Grows with each demand. A turn answers only for those that were there when it began.
@@ -133,20 +135,30 @@ impl Engine {
         self.demand(|demand| {
             demand.started = true;
             demand.suspended = false;
+            demand.winding_down = false;
         })
     }
 
     /// Delivers what is due within the budget. The work goes on if the caller stops waiting.
     pub(crate) fn drain(self: &Arc<Self>, budget: DrainBudget) -> Result<Draining, OutboxError> {
-        let (sender, answer) = oneshot::channel();
         let deadline = self.parts.clock.now().uptime.plus(budget.time);
-        self.demand(|demand| {
+        self.wait_as(|demand, sender| {
             // Without time it only looks, and ends no suspension.
             demand.suspended &= budget.time.is_zero();
-            demand.drains.push((
-                demand.asked,
-                Drain::new(deadline, budget.ends_with_caller, sender),
-            ));
+            demand.winding_down &= budget.time.is_zero();
+            Drain::new(deadline, budget.ends_with_caller, sender)
+        })
+    }
+
+    /// Adds a drain, and gives what waits for its report.
+    pub(super) fn wait_as(
+        self: &Arc<Self>,
+        ask: impl FnOnce(&mut Demand, DrainSender) -> Drain,
+    ) -> Result<Draining, OutboxError> {
+        let (sender, answer) = oneshot::channel();
+        self.demand(|demand| {
+            let drain = ask(demand, sender);
+            demand.drains.push((demand.asked, drain));
         })?;
         Ok(Draining {
             answer,
@@ -219,8 +231,19 @@ impl Engine {
     /// Stops what is on the wire and is quiet: when this returns, no transaction of the pump is
     /// open and none will come. What may have been sent is recorded as unknown.
     pub(crate) fn suspend(self: &Arc<Self>) -> Result<(), OutboxError> {
+        self.suspend_if(|_| true).map(drop)
+    }
+
+    /// The same, or nothing and `false`.
+    pub(super) fn suspend_if(
+        self: &Arc<Self>,
+        wanted: impl FnOnce(&Demand) -> bool,
+    ) -> Result<bool, OutboxError> {
         {
             let mut demand = lock(&self.demand);
+            if !wanted(&demand) {
+                return Ok(false);
+            }
             demand.suspended = true;
             demand.started = false;
         }
@@ -228,10 +251,10 @@ impl Engine {
         self.collect(&mut gate);
         self.stop_flights(&mut gate);
         self.nudge();
-        if gate.unsettled.is_empty() {
-            return Ok(());
+        if !gate.unsettled.is_empty() {
+            self.settle(&mut gate)?;
         }
-        self.settle(&mut gate)
+        Ok(true)
     }
 
     pub(crate) fn close(self: &Arc<Self>) {
@@ -300,7 +323,8 @@ impl Engine {
             if demand.suspended || demand.closed {
                 return turned;
             }
-            demand.started || demand.drains.iter().any(|(_, drain)| drain.claims_at(now))
+            !demand.winding_down
+                && (demand.started || demand.drains.iter().any(|(_, drain)| drain.claims_at(now)))
         };
         if gate.lease_until < now {
             // The device slept, or the process was frozen: others may have taken over.

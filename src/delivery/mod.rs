@@ -24,5 +24,6 @@ mod http_rig;
 mod http_tls;
 pub(crate) mod lease;
 pub mod transport;
+pub(crate) mod wind_down;
 
 mod judge;

@@ -408,11 +408,6 @@ void uniffi_submit_once_fn_method_outbox_close(uint64_t ptr, RustCallStatus *_No
 void uniffi_submit_once_fn_method_outbox_discard(uint64_t ptr, RustBuffer slot, RustCallStatus *_Nonnull out_status
 );
 #endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_DRAIN
-#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_DRAIN
-uint64_t uniffi_submit_once_fn_method_outbox_drain(uint64_t ptr, RustBuffer budget
-);
-#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_LIST
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_LIST
 RustBuffer uniffi_submit_once_fn_method_outbox_list(uint64_t ptr, RustBuffer filter, RustBuffer page, RustCallStatus *_Nonnull out_status
@@ -468,11 +463,6 @@ RustBuffer uniffi_submit_once_fn_method_outbox_submit_all(uint64_t ptr, RustBuff
 void uniffi_submit_once_fn_method_outbox_suspend(uint64_t ptr, RustCallStatus *_Nonnull out_status
 );
 #endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_WAIT
-#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_WAIT
-uint64_t uniffi_submit_once_fn_method_outbox_wait(uint64_t ptr, RustBuffer id, RustBuffer timeout
-);
-#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_WAKE
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_WAKE
 RustBuffer uniffi_submit_once_fn_method_outbox_wake(uint64_t ptr, RustBuffer id, RustCallStatus *_Nonnull out_status
@@ -503,6 +493,21 @@ int8_t uniffi_submit_once_fn_method_outbox_request_run(uint64_t ptr, RustBuffer 
 void uniffi_submit_once_fn_method_outbox_run_scheduled(uint64_t ptr, RustBuffer network, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_DRAIN_CANCELLABLE
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_DRAIN_CANCELLABLE
+uint64_t uniffi_submit_once_fn_method_outbox_drain_cancellable(uint64_t ptr, RustBuffer budget, uint64_t cancellation
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_WAIT_CANCELLABLE
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_WAIT_CANCELLABLE
+uint64_t uniffi_submit_once_fn_method_outbox_wait_cancellable(uint64_t ptr, RustBuffer id, RustBuffer timeout, uint64_t cancellation
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_WIND_DOWN
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_WIND_DOWN
+uint64_t uniffi_submit_once_fn_method_outbox_wind_down(uint64_t ptr, RustBuffer time
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_CLONE_PROGRESSLISTENER
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_CLONE_PROGRESSLISTENER
 uint64_t uniffi_submit_once_fn_clone_progresslistener(uint64_t handle, RustCallStatus *_Nonnull out_status
@@ -521,6 +526,27 @@ void uniffi_submit_once_fn_init_callback_vtable_progresslistener(const UniffiVTa
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_PROGRESSLISTENER_PROGRESSED
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_PROGRESSLISTENER_PROGRESSED
 void uniffi_submit_once_fn_method_progresslistener_progressed(uint64_t ptr, RustBuffer progress, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_CLONE_CANCELLATION
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_CLONE_CANCELLATION
+uint64_t uniffi_submit_once_fn_clone_cancellation(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_FREE_CANCELLATION
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_FREE_CANCELLATION
+void uniffi_submit_once_fn_free_cancellation(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_CONSTRUCTOR_CANCELLATION_NEW
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_CONSTRUCTOR_CANCELLATION_NEW
+uint64_t uniffi_submit_once_fn_constructor_cancellation_new(RustCallStatus *_Nonnull out_status
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_CANCELLATION_CANCEL
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_CANCELLATION_CANCEL
+void uniffi_submit_once_fn_method_cancellation_cancel(uint64_t ptr, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OPENERROR_UNIFFI_TRAIT_DISPLAY
@@ -995,12 +1021,6 @@ uint16_t uniffi_submit_once_checksum_method_outbox_discard(void
 
 );
 #endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_DRAIN
-#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_DRAIN
-uint16_t uniffi_submit_once_checksum_method_outbox_drain(void
-
-);
-#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_LIST
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_LIST
 uint16_t uniffi_submit_once_checksum_method_outbox_list(void
@@ -1067,12 +1087,6 @@ uint16_t uniffi_submit_once_checksum_method_outbox_suspend(void
 
 );
 #endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_WAIT
-#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_WAIT
-uint16_t uniffi_submit_once_checksum_method_outbox_wait(void
-
-);
-#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_WAKE
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_WAKE
 uint16_t uniffi_submit_once_checksum_method_outbox_wake(void
@@ -1109,15 +1123,45 @@ uint16_t uniffi_submit_once_checksum_method_outbox_run_scheduled(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_DRAIN_CANCELLABLE
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_DRAIN_CANCELLABLE
+uint16_t uniffi_submit_once_checksum_method_outbox_drain_cancellable(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_WAIT_CANCELLABLE
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_WAIT_CANCELLABLE
+uint16_t uniffi_submit_once_checksum_method_outbox_wait_cancellable(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_WIND_DOWN
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_WIND_DOWN
+uint16_t uniffi_submit_once_checksum_method_outbox_wind_down(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_PROGRESSLISTENER_PROGRESSED
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_PROGRESSLISTENER_PROGRESSED
 uint16_t uniffi_submit_once_checksum_method_progresslistener_progressed(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_CANCELLATION_CANCEL
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_CANCELLATION_CANCEL
+uint16_t uniffi_submit_once_checksum_method_cancellation_cancel(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_CONSTRUCTOR_OUTBOX_OPEN
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_CONSTRUCTOR_OUTBOX_OPEN
 uint16_t uniffi_submit_once_checksum_constructor_outbox_open(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_CONSTRUCTOR_CANCELLATION_NEW
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_CONSTRUCTOR_CANCELLATION_NEW
+uint16_t uniffi_submit_once_checksum_constructor_cancellation_new(void
 
 );
 #endif

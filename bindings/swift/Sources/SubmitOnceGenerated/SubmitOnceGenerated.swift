@@ -729,6 +729,147 @@ fileprivate struct FfiConverterDuration: FfiConverterRustBuffer {
 
 
 /**
+ * Tells a waiting call that its caller has gone: for languages that can't drop a future. For one
+ * call or for many; once told, it stays so.
+ */
+public protocol CancellationProtocol: AnyObject, Sendable {
+
+    /**
+     * The caller has gone. Returns at once.
+     */
+    func cancel()
+
+}
+/**
+ * Tells a waiting call that its caller has gone: for languages that can't drop a future. For one
+ * call or for many; once told, it stays so.
+ */
+open class Cancellation: CancellationProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_submit_once_fn_clone_cancellation(self.handle, $0) }
+    }
+    /**
+     * One that hasn't been told yet.
+     */
+public convenience init() {
+    let handle =
+        try! rustCall() {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_constructor_cancellation_new(uniffiCallStatus
+    )
+}
+    self.init(unsafeFromHandle: handle)
+}
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_submit_once_fn_free_cancellation(handle, $0) }
+    }
+
+
+
+
+    /**
+     * The caller has gone. Returns at once.
+     */
+open func cancel()  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_cancellation_cancel(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+}
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeCancellation: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = Cancellation
+
+    public static func lift(_ handle: UInt64) throws -> Cancellation {
+        return Cancellation(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: Cancellation) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Cancellation {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: Cancellation, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeCancellation_lift(_ handle: UInt64) throws -> Cancellation {
+    return try FfiConverterTypeCancellation.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeCancellation_lower(_ value: Cancellation) -> UInt64 {
+    return FfiConverterTypeCancellation.lower(value)
+}
+
+
+
+
+
+
+/**
  * Told that something has changed. Only a nudge: read `changes` or `snapshot` for what.
  */
 public protocol ChangeListener: AnyObject, Sendable {
@@ -1250,13 +1391,6 @@ public protocol OutboxProtocol: AnyObject, Sendable {
     func discard(slot: String) throws
 
     /**
-     * Delivers what is due, until nothing is or the budget ends. For workers. A second drain in
-     * the same process joins the first. Dropping the future stops the waiting, and the work only if the budget says so. Fails
-     * if the database can't be used; what has been sent is not lost by that.
-     */
-    func drain(budget: DrainBudget) async throws  -> DrainReport
-
-    /**
      * A part of the list of submissions, in the order of acceptance.
      */
     func list(filter: ListFilter, page: PageRequest) throws  -> SnapshotPage
@@ -1325,13 +1459,6 @@ public protocol OutboxProtocol: AnyObject, Sendable {
     func suspend() throws
 
     /**
-     * Waits until a submission is settled or held, or the time is over. Resolves also if that
-     * happened before, or in another process (noticed within a second). Any number of callers may
-     * wait. Dropping the future changes nothing.
-     */
-    func wait(id: SubmissionId, timeout: TimeInterval) async throws  -> Waited
-
-    /**
      * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
      * never makes a second submission.
      */
@@ -1366,6 +1493,25 @@ public protocol OutboxProtocol: AnyObject, Sendable {
      * Tells that the scheduler has taken the run over, and will keep it when the process ends.
      */
     func runScheduled(network: RunNetwork) throws
+
+    /**
+     * As `drain`. Nothing if its caller has gone before: what then becomes of the work is as the
+     * budget says.
+     */
+    func drain(budget: DrainBudget, cancellation: Cancellation) async throws  -> DrainReport?
+
+    /**
+     * As `wait`. Nothing if its caller has gone before.
+     */
+    func wait(id: SubmissionId, timeout: TimeInterval, cancellation: Cancellation) async throws  -> Waited?
+
+    /**
+     * Begins nothing more, lets what is on the wire come to its end, for at most this long, and
+     * suspends. For an app that leaves the foreground: to suspend at once would put requests in
+     * doubt each time. `suspend` ends it early. Dropping the future changes nothing but that nobody
+     * suspends: do that, or call `start`.
+     */
+    func windDown(time: TimeInterval) async throws  -> WindDown
 
 }
 /**
@@ -1619,27 +1765,6 @@ open func discard(slot: String)throws   {try rustCallWithError(FfiConverterTypeO
 }
 
     /**
-     * Delivers what is due, until nothing is or the budget ends. For workers. A second drain in
-     * the same process joins the first. Dropping the future stops the waiting, and the work only if the budget says so. Fails
-     * if the database can't be used; what has been sent is not lost by that.
-     */
-open func drain(budget: DrainBudget)async throws  -> DrainReport  {
-    return
-        try  await uniffiRustCallAsync(
-            rustFutureFunc: {
-                uniffi_submit_once_fn_method_outbox_drain(
-                        self.uniffiCloneHandle(),FfiConverterTypeDrainBudget_lower(budget)
-                )
-            },
-            pollFunc: ffi_submit_once_rust_future_poll_rust_buffer,
-            completeFunc: ffi_submit_once_rust_future_complete_rust_buffer,
-            freeFunc: ffi_submit_once_rust_future_free_rust_buffer,
-            liftFunc: FfiConverterTypeDrainReport_lift,
-            errorHandler: FfiConverterTypeOutboxError_lift
-        )
-}
-
-    /**
      * A part of the list of submissions, in the order of acceptance.
      */
 open func list(filter: ListFilter, page: PageRequest)throws  -> SnapshotPage  {
@@ -1792,27 +1917,6 @@ open func suspend()throws   {try rustCallWithError(FfiConverterTypeOutboxError_l
 }
 
     /**
-     * Waits until a submission is settled or held, or the time is over. Resolves also if that
-     * happened before, or in another process (noticed within a second). Any number of callers may
-     * wait. Dropping the future changes nothing.
-     */
-open func wait(id: SubmissionId, timeout: TimeInterval)async throws  -> Waited  {
-    return
-        try  await uniffiRustCallAsync(
-            rustFutureFunc: {
-                uniffi_submit_once_fn_method_outbox_wait(
-                        self.uniffiCloneHandle(),FfiConverterTypeSubmissionId_lower(id),FfiConverterDuration.lower(timeout)
-                )
-            },
-            pollFunc: ffi_submit_once_rust_future_poll_rust_buffer,
-            completeFunc: ffi_submit_once_rust_future_complete_rust_buffer,
-            freeFunc: ffi_submit_once_rust_future_free_rust_buffer,
-            liftFunc: FfiConverterTypeWaited_lift,
-            errorHandler: FfiConverterTypeOutboxError_lift
-        )
-}
-
-    /**
      * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
      * never makes a second submission.
      */
@@ -1890,6 +1994,67 @@ open func runScheduled(network: RunNetwork)throws   {try rustCallWithError(FfiCo
         FfiConverterTypeRunNetwork_lower(network),uniffiCallStatus
     )
 }
+}
+
+    /**
+     * As `drain`. Nothing if its caller has gone before: what then becomes of the work is as the
+     * budget says.
+     */
+open func drain(budget: DrainBudget, cancellation: Cancellation)async throws  -> DrainReport?  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_submit_once_fn_method_outbox_drain_cancellable(
+                        self.uniffiCloneHandle(),FfiConverterTypeDrainBudget_lower(budget),FfiConverterTypeCancellation_lower(cancellation)
+                )
+            },
+            pollFunc: ffi_submit_once_rust_future_poll_rust_buffer,
+            completeFunc: ffi_submit_once_rust_future_complete_rust_buffer,
+            freeFunc: ffi_submit_once_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterOptionTypeDrainReport.lift,
+            errorHandler: FfiConverterTypeOutboxError_lift
+        )
+}
+
+    /**
+     * As `wait`. Nothing if its caller has gone before.
+     */
+open func wait(id: SubmissionId, timeout: TimeInterval, cancellation: Cancellation)async throws  -> Waited?  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_submit_once_fn_method_outbox_wait_cancellable(
+                        self.uniffiCloneHandle(),FfiConverterTypeSubmissionId_lower(id),FfiConverterDuration.lower(timeout),FfiConverterTypeCancellation_lower(cancellation)
+                )
+            },
+            pollFunc: ffi_submit_once_rust_future_poll_rust_buffer,
+            completeFunc: ffi_submit_once_rust_future_complete_rust_buffer,
+            freeFunc: ffi_submit_once_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterOptionTypeWaited.lift,
+            errorHandler: FfiConverterTypeOutboxError_lift
+        )
+}
+
+    /**
+     * Begins nothing more, lets what is on the wire come to its end, for at most this long, and
+     * suspends. For an app that leaves the foreground: to suspend at once would put requests in
+     * doubt each time. `suspend` ends it early. Dropping the future changes nothing but that nobody
+     * suspends: do that, or call `start`.
+     */
+open func windDown(time: TimeInterval)async throws  -> WindDown  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_submit_once_fn_method_outbox_wind_down(
+                        self.uniffiCloneHandle(),FfiConverterDuration.lower(time)
+                )
+            },
+            pollFunc: ffi_submit_once_rust_future_poll_rust_buffer,
+            completeFunc: ffi_submit_once_rust_future_complete_rust_buffer,
+            freeFunc: ffi_submit_once_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterTypeWindDown_lift,
+            errorHandler: FfiConverterTypeOutboxError_lift
+        )
 }
 
 
@@ -8307,6 +8472,92 @@ public func FfiConverterTypeWaitingFor_lower(_ value: WaitingFor) -> RustBuffer 
 }
 
 
+
+/**
+ * How winding down ended.
+ */
+
+public enum WindDown: Equatable, Hashable {
+
+    /**
+     * Nothing is on the wire any more, and delivery is suspended.
+     */
+    case finished
+    /**
+     * The time was over, or `suspend` was called: what was still on the wire is in doubt, and is
+     * repeated later with the same key. Delivery is suspended.
+     */
+    case cutOff
+    /**
+     * `start` or `drain` was called meanwhile: delivery goes on.
+     */
+    case resumed
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension WindDown: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeWindDown: FfiConverterRustBuffer {
+    typealias SwiftType = WindDown
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> WindDown {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .finished
+
+        case 2: return .cutOff
+
+        case 3: return .resumed
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: WindDown, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .finished:
+            writeInt(&buf, Int32(1))
+
+
+        case .cutOff:
+            writeInt(&buf, Int32(2))
+
+
+        case .resumed:
+            writeInt(&buf, Int32(3))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeWindDown_lift(_ buf: RustBuffer) throws -> WindDown {
+    return try FfiConverterTypeWindDown.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeWindDown_lower(_ value: WindDown) -> RustBuffer {
+    return FfiConverterTypeWindDown.lower(value)
+}
+
+
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
@@ -8526,6 +8777,30 @@ fileprivate struct FfiConverterOptionTypeProgressListener: FfiConverterRustBuffe
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeDrainReport: FfiConverterRustBuffer {
+    typealias SwiftType = DrainReport?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeDrainReport.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeDrainReport.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeHeaderCondition: FfiConverterRustBuffer {
     typealias SwiftType = HeaderCondition?
 
@@ -8734,6 +9009,30 @@ fileprivate struct FfiConverterOptionTypeTrustRoots: FfiConverterRustBuffer {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeTrustRoots.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeWaited: FfiConverterRustBuffer {
+    typealias SwiftType = Waited?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeWaited.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeWaited.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -9326,9 +9625,6 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_discard() != 32585) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_outbox_drain() != 6876) {
-        return InitializationResult.apiChecksumMismatch
-    }
     if (uniffi_submit_once_checksum_method_outbox_list() != 32240) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -9362,9 +9658,6 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_suspend() != 37062) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_outbox_wait() != 27404) {
-        return InitializationResult.apiChecksumMismatch
-    }
     if (uniffi_submit_once_checksum_method_outbox_wake() != 791) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -9383,10 +9676,25 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_run_scheduled() != 1616) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_submit_once_checksum_method_outbox_drain_cancellable() != 5784) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_method_outbox_wait_cancellable() != 64511) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_method_outbox_wind_down() != 33629) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_submit_once_checksum_method_progresslistener_progressed() != 12747) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_submit_once_checksum_method_cancellation_cancel() != 40785) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_submit_once_checksum_constructor_outbox_open() != 61687) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_constructor_cancellation_new() != 3222) {
         return InitializationResult.apiChecksumMismatch
     }
 

@@ -791,8 +791,6 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_submit_once_checksum_method_outbox_discard(
     ): Int
-    external fun uniffi_submit_once_checksum_method_outbox_drain(
-    ): Int
     external fun uniffi_submit_once_checksum_method_outbox_list(
     ): Int
     external fun uniffi_submit_once_checksum_method_outbox_open_report(
@@ -815,8 +813,6 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_submit_once_checksum_method_outbox_suspend(
     ): Int
-    external fun uniffi_submit_once_checksum_method_outbox_wait(
-    ): Int
     external fun uniffi_submit_once_checksum_method_outbox_wake(
     ): Int
     external fun uniffi_submit_once_checksum_method_outbox_set_progress_listener(
@@ -828,6 +824,12 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_submit_once_checksum_method_outbox_request_run(
     ): Int
     external fun uniffi_submit_once_checksum_method_outbox_run_scheduled(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_outbox_drain(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_outbox_wait(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_outbox_wind_down(
     ): Int
     external fun uniffi_submit_once_checksum_method_progresslistener_progressed(
     ): Int
@@ -902,8 +904,6 @@ internal object UniffiLib {
     ): Unit
     external fun uniffi_submit_once_fn_method_outbox_discard(`ptr`: Long,`slot`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
-    external fun uniffi_submit_once_fn_method_outbox_drain(`ptr`: Long,`budget`: RustBuffer.ByValue,
-    ): Long
     external fun uniffi_submit_once_fn_method_outbox_list(`ptr`: Long,`filter`: RustBuffer.ByValue,`page`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outbox_open_report(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -926,8 +926,6 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outbox_suspend(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
-    external fun uniffi_submit_once_fn_method_outbox_wait(`ptr`: Long,`id`: RustBuffer.ByValue,`timeout`: RustBuffer.ByValue,
-    ): Long
     external fun uniffi_submit_once_fn_method_outbox_wake(`ptr`: Long,`id`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outbox_set_progress_listener(`ptr`: Long,`listener`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
@@ -940,6 +938,12 @@ internal object UniffiLib {
     ): Byte
     external fun uniffi_submit_once_fn_method_outbox_run_scheduled(`ptr`: Long,`network`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
+    external fun uniffi_submit_once_fn_method_outbox_drain(`ptr`: Long,`budget`: RustBuffer.ByValue,
+    ): Long
+    external fun uniffi_submit_once_fn_method_outbox_wait(`ptr`: Long,`id`: RustBuffer.ByValue,`timeout`: RustBuffer.ByValue,
+    ): Long
+    external fun uniffi_submit_once_fn_method_outbox_wind_down(`ptr`: Long,`time`: RustBuffer.ByValue,
+    ): Long
     external fun uniffi_submit_once_fn_clone_progresslistener(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_submit_once_fn_free_progresslistener(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1163,9 +1167,6 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_discard() and 0xFFFF) != 32585) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_drain() and 0xFFFF) != 6876) {
-        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    }
     if ((lib.uniffi_submit_once_checksum_method_outbox_list() and 0xFFFF) != 32240) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1199,9 +1200,6 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_suspend() and 0xFFFF) != 37062) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_wait() and 0xFFFF) != 27404) {
-        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    }
     if ((lib.uniffi_submit_once_checksum_method_outbox_wake() and 0xFFFF) != 791) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1218,6 +1216,15 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_run_scheduled() and 0xFFFF) != 1616) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_outbox_drain() and 0xFFFF) != 59238) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_outbox_wait() and 0xFFFF) != 27533) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_outbox_wind_down() and 0xFFFF) != 33629) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_progresslistener_progressed() and 0xFFFF) != 12747) {
@@ -2606,13 +2613,6 @@ public interface OutboxInterface {
     fun `discard`(`slot`: kotlin.String)
 
     /**
-     * Delivers what is due, until nothing is or the budget ends. For workers. A second drain in
-     * the same process joins the first. Dropping the future stops the waiting, and the work only if the budget says so. Fails
-     * if the database can't be used; what has been sent is not lost by that.
-     */
-    suspend fun `drain`(`budget`: DrainBudget): DrainReport
-
-    /**
      * A part of the list of submissions, in the order of acceptance.
      */
     fun `list`(`filter`: ListFilter, `page`: PageRequest): SnapshotPage
@@ -2681,13 +2681,6 @@ public interface OutboxInterface {
     fun `suspend`()
 
     /**
-     * Waits until a submission is settled or held, or the time is over. Resolves also if that
-     * happened before, or in another process (noticed within a second). Any number of callers may
-     * wait. Dropping the future changes nothing.
-     */
-    suspend fun `wait`(`id`: SubmissionId, `timeout`: java.time.Duration): Waited
-
-    /**
      * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
      * never makes a second submission.
      */
@@ -2722,6 +2715,28 @@ public interface OutboxInterface {
      * Tells that the scheduler has taken the run over, and will keep it when the process ends.
      */
     fun `runScheduled`(`network`: RunNetwork)
+
+    /**
+     * Delivers what is due, until nothing is or the budget ends. For workers. A second drain in
+     * the same process joins the first. Dropping the future stops the waiting, and the work only if the budget says so. Fails
+     * if the database can't be used; what has been sent is not lost by that.
+     */
+    suspend fun `drain`(`budget`: DrainBudget): DrainReport
+
+    /**
+     * Waits until a submission is settled or held, or the time is over. Resolves also if that
+     * happened before, or in another process (noticed within a second). Any number of callers may
+     * wait. Dropping the future changes nothing.
+     */
+    suspend fun `wait`(`id`: SubmissionId, `timeout`: java.time.Duration): Waited
+
+    /**
+     * Begins nothing more, lets what is on the wire come to its end, for at most this long, and
+     * suspends. For an app that leaves the foreground: to suspend at once would put requests in
+     * doubt each time. `suspend` ends it early. Dropping the future changes nothing but that nobody
+     * suspends: do that, or call `start`.
+     */
+    suspend fun `windDown`(`time`: java.time.Duration): WindDown
 
     companion object
 }
@@ -3069,33 +3084,6 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 
 
     /**
-     * Delivers what is due, until nothing is or the budget ends. For workers. A second drain in
-     * the same process joins the first. Dropping the future stops the waiting, and the work only if the budget says so. Fails
-     * if the database can't be used; what has been sent is not lost by that.
-     */
-    @Throws(OutboxException::class)
-    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `drain`(`budget`: DrainBudget) : DrainReport {
-        return uniffiRustCallAsync(
-        callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_submit_once_fn_method_outbox_drain(
-                uniffiHandle,
-
-        FfiConverterTypeDrainBudget.lower(`budget`),
-            )
-        },
-        { future, callback, continuation -> UniffiLib.ffi_submit_once_rust_future_poll_rust_buffer(future, callback, continuation) },
-        { future, continuation -> UniffiLib.ffi_submit_once_rust_future_complete_rust_buffer(future, continuation) },
-        { future -> UniffiLib.ffi_submit_once_rust_future_free_rust_buffer(future) },
-        // lift function
-        { FfiConverterTypeDrainReport.lift(it) },
-        // Error FFI converter
-        OutboxException.ErrorHandler,
-    )
-    }
-
-
-    /**
      * A part of the list of submissions, in the order of acceptance.
      */
     @Throws(OutboxException::class)override fun `list`(`filter`: ListFilter, `page`: PageRequest): SnapshotPage {
@@ -3302,34 +3290,6 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 
 
     /**
-     * Waits until a submission is settled or held, or the time is over. Resolves also if that
-     * happened before, or in another process (noticed within a second). Any number of callers may
-     * wait. Dropping the future changes nothing.
-     */
-    @Throws(OutboxException::class)
-    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `wait`(`id`: SubmissionId, `timeout`: java.time.Duration) : Waited {
-        return uniffiRustCallAsync(
-        callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_submit_once_fn_method_outbox_wait(
-                uniffiHandle,
-
-        FfiConverterTypeSubmissionId.lower(`id`),
-        FfiConverterDuration.lower(`timeout`),
-            )
-        },
-        { future, callback, continuation -> UniffiLib.ffi_submit_once_rust_future_poll_rust_buffer(future, callback, continuation) },
-        { future, continuation -> UniffiLib.ffi_submit_once_rust_future_complete_rust_buffer(future, continuation) },
-        { future -> UniffiLib.ffi_submit_once_rust_future_free_rust_buffer(future) },
-        // lift function
-        { FfiConverterTypeWaited.lift(it) },
-        // Error FFI converter
-        OutboxException.ErrorHandler,
-    )
-    }
-
-
-    /**
      * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
      * never makes a second submission.
      */
@@ -3437,6 +3397,89 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
     }
 
 
+
+
+    /**
+     * Delivers what is due, until nothing is or the budget ends. For workers. A second drain in
+     * the same process joins the first. Dropping the future stops the waiting, and the work only if the budget says so. Fails
+     * if the database can't be used; what has been sent is not lost by that.
+     */
+    @Throws(OutboxException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `drain`(`budget`: DrainBudget) : DrainReport {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_submit_once_fn_method_outbox_drain(
+                uniffiHandle,
+
+        FfiConverterTypeDrainBudget.lower(`budget`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_submit_once_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_submit_once_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_submit_once_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeDrainReport.lift(it) },
+        // Error FFI converter
+        OutboxException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Waits until a submission is settled or held, or the time is over. Resolves also if that
+     * happened before, or in another process (noticed within a second). Any number of callers may
+     * wait. Dropping the future changes nothing.
+     */
+    @Throws(OutboxException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `wait`(`id`: SubmissionId, `timeout`: java.time.Duration) : Waited {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_submit_once_fn_method_outbox_wait(
+                uniffiHandle,
+
+        FfiConverterTypeSubmissionId.lower(`id`),
+        FfiConverterDuration.lower(`timeout`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_submit_once_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_submit_once_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_submit_once_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeWaited.lift(it) },
+        // Error FFI converter
+        OutboxException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Begins nothing more, lets what is on the wire come to its end, for at most this long, and
+     * suspends. For an app that leaves the foreground: to suspend at once would put requests in
+     * doubt each time. `suspend` ends it early. Dropping the future changes nothing but that nobody
+     * suspends: do that, or call `start`.
+     */
+    @Throws(OutboxException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `windDown`(`time`: java.time.Duration) : WindDown {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_submit_once_fn_method_outbox_wind_down(
+                uniffiHandle,
+
+        FfiConverterDuration.lower(`time`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_submit_once_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_submit_once_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_submit_once_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeWindDown.lift(it) },
+        // Error FFI converter
+        OutboxException.ErrorHandler,
+    )
+    }
 
 
 
@@ -9232,6 +9275,56 @@ public object FfiConverterTypeWaitingFor : FfiConverterRustBuffer<WaitingFor>{
 
 
 
+/**
+ * How winding down ended.
+ */
+
+enum class WindDown {
+
+    /**
+     * Nothing is on the wire any more, and delivery is suspended.
+     */
+    FINISHED,
+    /**
+     * The time was over, or `suspend` was called: what was still on the wire is in doubt, and is
+     * repeated later with the same key. Delivery is suspended.
+     */
+    CUT_OFF,
+    /**
+     * `start` or `drain` was called meanwhile: delivery goes on.
+     */
+    RESUMED;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeWindDown: FfiConverterRustBuffer<WindDown> {
+    override fun read(buf: ByteBuffer) = try {
+
+        WindDown.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: WindDown) = 4UL
+
+    override fun write(value: WindDown, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
 
 /**
  * @suppress
@@ -9524,6 +9617,38 @@ public object FfiConverterOptionalTypeProgressListener: FfiConverterRustBuffer<P
 /**
  * @suppress
  */
+public object FfiConverterOptionalTypeDrainReport: FfiConverterRustBuffer<DrainReport?> {
+    override fun read(buf: ByteBuffer): DrainReport? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeDrainReport.read(buf)
+    }
+
+    override fun allocationSize(value: DrainReport?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeDrainReport.allocationSize(value)
+        }
+    }
+
+    override fun write(value: DrainReport?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeDrainReport.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterOptionalTypeHeaderCondition: FfiConverterRustBuffer<HeaderCondition?> {
     override fun read(buf: ByteBuffer): HeaderCondition? {
         if (buf.get().toInt() == 0) {
@@ -9802,6 +9927,38 @@ public object FfiConverterOptionalTypeTrustRoots: FfiConverterRustBuffer<TrustRo
         } else {
             buf.put(1)
             FfiConverterTypeTrustRoots.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalTypeWaited: FfiConverterRustBuffer<Waited?> {
+    override fun read(buf: ByteBuffer): Waited? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeWaited.read(buf)
+    }
+
+    override fun allocationSize(value: Waited?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeWaited.allocationSize(value)
+        }
+    }
+
+    override fun write(value: Waited?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeWaited.write(value, buf)
         }
     }
 }

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Builds the native library of this machine for the JVM, and the reference server for the tests.
+# Builds what the tests of the bindings need: the native library of this machine, in a folder by the
+# name that the JVM looks for, and the reference server.
 set -euo pipefail
 
 # PROFILE: the cargo profile. `ci` is quick to build; `mobile` is what ships.
 readonly profile=${PROFILE:-ci}
-cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
-readonly out=bindings/kotlin/target
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
+readonly out=bindings/target
 
 # The names that JNA gives to systems (com.sun.jna.Platform.RESOURCE_PREFIX).
 case $(uname -s) in

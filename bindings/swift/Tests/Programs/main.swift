@@ -1,0 +1,18 @@
+import Foundation
+import SubmitOnce
+
+// What the tests start as a process of its own, because it is killed, or because its memory is measured.
+
+let arguments = CommandLine.arguments.dropFirst()
+switch arguments.first {
+case "order":
+    // An app that orders tea, to be killed while it does.
+    let words = Array(arguments)
+    guard words.count == 3, let url = URL(string: words[2]) else { fatalError("order DATABASE URL") }
+    let outbox = try await Outbox.open(at: URL(filePath: words[1]), baseURL: url)
+    let id = try await outbox.begin("new-order-form")
+    try await outbox.submit(Submission(id, to: "/orders", body: .jsonText(#"{"item":"tea"}"#)))
+    _ = try await outbox.drain(for: .seconds(300))
+default:
+    fatalError("there is no program of this name")
+}
