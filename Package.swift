@@ -28,7 +28,7 @@ let package = Package(
     name: "submit-once",
     platforms: [.iOS(.v16), .macOS(.v13)],
     products: [
-        .library(name: "SubmitOnce", targets: ["SubmitOnce"]),
+        .library(name: "SubmitOnce", targets: ["SubmitOnce"])
     ],
     targets: [
         core,
@@ -36,7 +36,7 @@ let package = Package(
             name: "SubmitOnceGenerated",
             dependencies: ["SubmitOnceFFI"],
             path: "bindings/swift/Sources/SubmitOnceGenerated",
-            swiftSettings: [.swiftLanguageMode(.v5)],
+            swiftSettings: [.swiftLanguageMode(.v6)],
             linkerSettings: [.linkedLibrary("submit_once", .when(platforms: [.linux]))]
         ),
         .target(

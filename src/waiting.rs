@@ -147,6 +147,9 @@ impl Outbox {
         check_time("time", time)?;
         self.store()?;
         let engine = &self.core.engine;
+        if engine.is_suspended() {
+            return Ok(WindDown::Finished);
+        }
         let waited = engine.wind_down(time)?.report().await;
         self.store()?;
         engine.end_wind_down(waited)

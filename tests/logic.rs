@@ -70,3 +70,5 @@ mod replay;
 mod retries;
 #[path = "logic/runs.rs"]
 mod runs;
+#[path = "logic/winding_down.rs"]
+mod winding_down;

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::{Notify, oneshot};
 
+use super::engine::{Demand, Engine};
 use crate::clock::UptimeMs;
 use crate::error::OutboxError;
 use crate::model::state::SubmissionState;
@@ -66,6 +67,35 @@ pub enum DrainStop {
     BudgetEnded,
     /// `suspend` or `close` was called.
     Suspended,
+}
+
+impl Engine {
+    /// Delivers what is due within the budget. The work goes on if the caller stops waiting.
+    pub(crate) fn drain(self: &Arc<Self>, budget: DrainBudget) -> Result<Draining, OutboxError> {
+        let deadline = self.parts.clock.now().uptime.plus(budget.time);
+        self.wait_as(|demand, sender| {
+            // Without time it only looks, and ends no suspension.
+            demand.suspended &= budget.time.is_zero();
+            demand.winding_down &= budget.time.is_zero();
+            Drain::new(deadline, budget.ends_with_caller, sender)
+        })
+    }
+
+    /// Adds a drain, and gives what waits for its report.
+    pub(super) fn wait_as(
+        self: &Arc<Self>,
+        ask: impl FnOnce(&mut Demand, DrainSender) -> Drain,
+    ) -> Result<Draining, OutboxError> {
+        let (sender, answer) = oneshot::channel();
+        self.demand(|demand| {
+            let drain = ask(demand, sender);
+            demand.drains.push((demand.asked, drain));
+        })?;
+        Ok(Draining {
+            answer,
+            nudge: Arc::clone(&self.nudge),
+        })
+    }
 }
 
 /// Waiting for a drain's report.

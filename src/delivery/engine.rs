@@ -7,10 +7,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, watch};
 
 use super::credentials::Desk;
-use super::drain::{Drain, DrainBudget, DrainSender, DrainStop, Draining, Next};
+use super::drain::{Drain, DrainStop, Next};
 use super::gate::{Gate, Report};
 use super::lease::Lease;
 use super::transport::Transport;
@@ -61,13 +61,13 @@ pub enum NetworkKind {
 #[derive(Default)]
 pub(super) struct Demand {
     pub(super) started: bool,
-    suspended: bool,
+    pub(super) suspended: bool,
     /// Nothing more is begun, until delivery is wanted again.
     pub(super) winding_down: bool,
     closed: bool,
     pumping: bool,
     /// Grows with each demand. A turn answers only for those that were there when it began.
-    asked: u64,
+    pub(super) asked: u64,
     pub(super) drains: Vec<(u64, Drain)>,
 }
 
@@ -139,34 +139,10 @@ impl Engine {
         })
     }
 
-    /// Delivers what is due within the budget. The work goes on if the caller stops waiting.
-    pub(crate) fn drain(self: &Arc<Self>, budget: DrainBudget) -> Result<Draining, OutboxError> {
-        let deadline = self.parts.clock.now().uptime.plus(budget.time);
-        self.wait_as(|demand, sender| {
-            // Without time it only looks, and ends no suspension.
-            demand.suspended &= budget.time.is_zero();
-            demand.winding_down &= budget.time.is_zero();
-            Drain::new(deadline, budget.ends_with_caller, sender)
-        })
-    }
-
-    /// Adds a drain, and gives what waits for its report.
-    pub(super) fn wait_as(
+    pub(super) fn demand(
         self: &Arc<Self>,
-        ask: impl FnOnce(&mut Demand, DrainSender) -> Drain,
-    ) -> Result<Draining, OutboxError> {
-        let (sender, answer) = oneshot::channel();
-        self.demand(|demand| {
-            let drain = ask(demand, sender);
-            demand.drains.push((demand.asked, drain));
-        })?;
-        Ok(Draining {
-            answer,
-            nudge: Arc::clone(&self.nudge),
-        })
-    }
-
-    fn demand(self: &Arc<Self>, ask: impl FnOnce(&mut Demand)) -> Result<(), OutboxError> {
+        ask: impl FnOnce(&mut Demand),
+    ) -> Result<(), OutboxError> {
         let mut demand = lock(&self.demand);
         if demand.closed {
             return Err(OutboxError::Closed);

@@ -33,4 +33,6 @@ extension Credentials: CustomStringConvertible, CustomDebugStringConvertible, Cu
 /// request. It may take its time and throw, for example when the token server can't be reached; submissions
 /// wait meanwhile, and it is asked again. Nil means that there are none, because the user has to sign in anew.
 /// Its task is cancelled when the outbox is closed, or another account's credentials are needed.
-public typealias CredentialsProvider = @Sendable (_ account: String, _ reason: CredentialsReason) async throws -> Credentials?
+public typealias CredentialsProvider =
+@Sendable (_ account: String, _ reason: CredentialsReason) async throws -> Credentials?
+    Credentials?

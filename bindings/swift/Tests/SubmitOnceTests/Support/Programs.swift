@@ -5,7 +5,8 @@ enum Programs {
     static let folder = variable("SUBMIT_ONCE_PROGRAMS", "the folder of the native library and the reference server")
 
     /// The folder in which `swift build` puts this package's executables.
-    static let built = Bundle.allBundles.map(\.bundleURL).first { $0.pathExtension == "xctest" }?
+    static let built =
+        Bundle.allBundles.map(\.bundleURL).first { $0.pathExtension == "xctest" }?
         .deletingLastPathComponent() ?? Bundle.main.bundleURL
 
     /// A program, with what it prints on standard output.

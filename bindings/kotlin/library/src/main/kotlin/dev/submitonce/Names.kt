@@ -21,6 +21,9 @@ public typealias ListFilter = dev.submitonce.internal.ListFilter
 /** Why a drain returned. */
 public typealias DrainStop = dev.submitonce.internal.DrainStop
 
+/** How winding down ended. */
+public typealias WindDown = dev.submitonce.internal.WindDown
+
 /** Why credentials are asked for. */
 public typealias CredentialsReason = dev.submitonce.internal.CredentialsReason
 

@@ -4,6 +4,7 @@ import dev.submitonce.internal.CredentialsListener
 import dev.submitonce.internal.DrainBudget
 import dev.submitonce.internal.OutboxConfig
 import dev.submitonce.internal.PageRequest
+import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.CoroutineExceptionHandler
 import kotlinx.coroutines.CoroutineScope
@@ -139,7 +140,7 @@ public class Outbox private constructor(
     public suspend fun drain(time: Duration, stopWhenCancelled: Boolean = false): DrainReport =
         waiting { raw.drain(DrainBudget(time.coerceAtLeast(Duration.ZERO), stopWhenCancelled)).lifted() }
 
-    /** Delivers in the foreground from now on, when things become due, until [suspendDelivery] or [close]. */
+    /** Delivers in the foreground from now on, when things become due, until [suspendDelivery], [windDown] or [close]. */
     public suspend fun start(): Unit = call { raw.start() }
 
     /**
@@ -148,6 +149,20 @@ public class Outbox private constructor(
      * go on.
      */
     public suspend fun suspendDelivery(): Unit = call { raw.suspend() }
+
+    /**
+     * Begins nothing more, lets what is on the wire come to its end, for at most this long, and
+     * suspends: to suspend at once would put requests in doubt. Cancelling suspends at once, and so
+     * does [suspendDelivery]; [start] and [drain] end it, and delivery goes on.
+     */
+    public suspend fun windDown(time: Duration): WindDown = waiting {
+        try {
+            raw.windDown(time.coerceAtLeast(Duration.ZERO))
+        } catch (cancelled: CancellationException) {
+            withContext(NonCancellable) { raw.suspend() }
+            throw cancelled
+        }
+    }
 
     /** Cancels a submission, and says honestly what that was worth. */
     public suspend fun cancel(id: UUID): CancelOutcome = call { raw.cancel(id).lifted() }

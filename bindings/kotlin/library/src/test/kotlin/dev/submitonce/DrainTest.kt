@@ -1,5 +1,6 @@
 package dev.submitonce
 
+import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.cancelAndJoin
@@ -152,5 +153,36 @@ class DrainTest : OutboxTest() {
         val report = outbox.drain(LONG)
         assertEquals(DrainStop.CREDENTIALS_NEEDED, report.stopped)
         assertNull(report.nextWakeAt)
+    }
+
+    @Test
+    fun `winding down lets what is on the wire come to its end and begins nothing`() = test {
+        val outbox = open(limits = oneAtATime)
+        server.script("""{"hold_before":"gate"}""", path = "/orders")
+        outbox.submitAll(List(2) { order() })
+        outbox.start()
+        server.await("""{"held":"gate"}""")
+        val windingDown = async { outbox.windDown(LONG) }
+        // What it waits for is the answer.
+        assertEquals(1, outbox.stats().inFlight)
+        server.release("gate")
+        assertEquals(WindDown.FINISHED, windingDown.await())
+        assertEquals(1, server.summary().requests)
+        assertEquals(1, outbox.stats().pending)
+    }
+
+    @Test
+    fun `cancelling the winding down suspends at once`() = test {
+        val outbox = open()
+        val order = order()
+        server.script("""{"hold_before":"gate"}""", path = "/orders")
+        outbox.submit(order)
+        outbox.start()
+        server.await("""{"held":"gate"}""")
+        val windingDown = launch(start = CoroutineStart.UNDISPATCHED) { outbox.windDown(LONG) }
+        atOnce { windingDown.cancelAndJoin() }
+        assertEquals(0, outbox.stats().inFlight)
+        assertTrue(outbox.snapshot(order.id).inDoubt)
+        server.release("gate")
     }
 }

@@ -45,6 +45,7 @@ class LifecycleTest : OutboxTest() {
             "drain" to { outbox.drain(LONG) },
             "start" to { outbox.start() },
             "suspendDelivery" to { outbox.suspendDelivery() },
+            "windDown" to { outbox.windDown(LONG) },
             "cancel" to { outbox.cancel(order.id) },
             "resolve" to { outbox.resolve(order.id, 1, Resolution.GiveUp) },
             "wake" to { outbox.wake(order.id) },

@@ -1,0 +1,171 @@
+import Foundation
+import SubmitOnce
+import XCTest
+
+/// What `docs/swift.md` shows, run. Its code blocks are the marked parts of this file, word for word.
+final class GuideTests: OutboxTestCase {
+    func testEightLines() async throws {
+        let server = try ReferenceServer()
+        let url = server.url.appending(path: "orders")
+        let order = ["item": "tea"]
+        var shown = ""
+        // guide: eight lines
+        let outbox = try await Outbox.open(at: folder.appending(path: "outbox.sqlite3"))
+        let id = try await outbox.begin("new-order-form")
+        try await outbox.submit(Submission(id, to: url, body: .json(order)))
+        try await outbox.start()
+        switch try await outbox.wait(for: id, upTo: .seconds(30)) {
+        case .settled(let end): shown = "\(end.state): \(end.outcome?.text ?? "")"
+        case .held, .timedOut: shown = "not yet, and not lost"
+        }
+        // end
+        await outbox.close()
+        XCTAssert(shown.contains("succeeded: {\"effect\":1"), shown)
+    }
+
+    // guide: double tap
+    func testAButtonThatIsHammeredOrdersOnce() async throws {
+        let server = try ReferenceServer()
+        let outbox = try await Outbox.open(at: database, baseURL: server.url)
+        let taps = try await withThrowingTaskGroup(of: Receipt.self) { group in
+            for _ in 0..<16 {
+                group.addTask { try await outbox.orderTea() }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        _ = try await outbox.drain(for: .seconds(30))
+        XCTAssertEqual(taps.filter { $0.kind == .accepted }.count, 1)
+        let summary = try await server.summary()
+        XCTAssertEqual(summary.effects, 1)
+        await outbox.close()
+    }
+    // end
+
+    // guide: lost response
+    func testAnAnswerThatIsLostIsAskedForAgainWithTheSameKey() async throws {
+        let server = try ReferenceServer()
+        try await server.script(#""commit_then_drop""#)
+        // The quiet time keeps the repeat back while the server may still be working.
+        var limits = Limits()
+        limits.quietTime = .milliseconds(50)
+        limits.backoffFirst = .milliseconds(50)
+        let outbox = try await Outbox.open(at: database, baseURL: server.url, limits: limits)
+        let id = try await outbox.orderTea().id
+        try await outbox.start()
+        let end = try await outbox.wait(for: id, upTo: .seconds(30))
+        XCTAssertEqual(end.snapshot.state, .succeeded)
+        let summary = try await server.summary()
+        XCTAssertEqual(summary.requests, 2)
+        XCTAssertEqual(summary.effects, 1)
+        XCTAssertEqual(summary.keys, 1)
+        await outbox.close()
+    }
+    // end
+
+    func testStatesListsAndChanges() async throws {
+        let server = try ReferenceServer()
+        let outbox = try await open(server)
+        let id = try await outbox.orderTea().id
+        try await outbox.start()
+        var shown: [SubmissionState] = []
+        // guide: updates
+        for try await snapshot in outbox.updates(of: id) {  // ends with the final state
+            shown.append(snapshot.state)
+        }
+        let held = try await outbox.updates(of: .held).first { _ in true }
+        let change = try await outbox.changes(after: 0).first { _ in true }
+        // end
+        XCTAssertEqual(shown.last, .succeeded)
+        XCTAssertEqual(held, [])
+        guard case .change(let first) = change else { return XCTFail("\(String(describing: change))") }
+        XCTAssertEqual(first.state, .pending)
+    }
+
+    func testAHeldSubmissionIsDecided() async throws {
+        let server = try ReferenceServer("--optional-key")
+        try await server.script(#""commit_then_drop""#)
+        // A server that doesn't recognise repeats: after doubt nothing is sent again by itself.
+        let outbox = try await open(server, profile: ServerProfile(.unkeyed))
+        let id = try await outbox.orderTea().id
+        try await outbox.start()
+        let held = try await outbox.wait(for: id, upTo: .seconds(30)).snapshot
+        XCTAssertEqual(held.state, .held(.outcomeUnknown))
+        let decided: Snapshot
+        // guide: decisions
+        do {
+            decided = try await outbox.resolve(id, revision: held.revision, as: .retrySameKey())
+        } catch let error as SubmitOnceError {
+            guard case .needsConsent(let current) = error.reason else { throw error }
+            // The server may perform it a second time. Ask the user, who has looked, and then:
+            decided = try await outbox.resolve(
+                id, revision: current.revision, as: .itHappened(result: #"{"order":7}"#))
+        }
+        // end
+        XCTAssertEqual(decided.state, .succeeded)
+        XCTAssertEqual(decided.outcome?.text, #"{"order":7}"#)
+    }
+
+    func testCredentialsAreAskedForAndNeverStored() async throws {
+        let server = try ReferenceServer("--accept-token", "Bearer good")
+        let tokens = TokenStore()
+        // guide: credentials
+        let outbox = try await Outbox.open(
+            at: database,
+            baseURL: server.url,
+            credentials: { account, reason in
+                .bearer(reason == .missing ? try await tokens.current(account) : try await tokens.refresh(account))
+            }
+        )
+        try await outbox.signIn("ada")
+        let id = try await outbox.begin("form")
+        try await outbox.submit(Submission(id, to: "/orders", body: .jsonText("{}"), account: "ada"))
+        // end
+        _ = try await outbox.drain(for: .seconds(30))
+        let summary = try await server.summary()
+        XCTAssertEqual(summary.effects, 1)
+        let asked = await tokens.asked
+        XCTAssertEqual(asked, ["current", "refresh"])
+        await outbox.close()
+    }
+
+    private actor TokenStore {
+        var asked: [String] = []
+
+        func current(_ account: String) throws -> String {
+            asked.append("current")
+            return "stale"
+        }
+
+        func refresh(_ account: String) throws -> String {
+            asked.append("refresh")
+            return "good"
+        }
+    }
+
+    /// The page shows this file's marked parts, and nothing else that is marked as tested; the README the
+    /// first of them.
+    func testTheGuideShowsWhatRuns() throws {
+        let source = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
+        let marked = source.matches(of: /(?m)^ *\/\/ guide: .*\n((?s:.*?))^ *\/\/ end$/)
+            .map { Self.trimmed(String($0.1)) }
+        XCTAssertEqual(marked.count, 6)
+        XCTAssertEqual(Set(try shown(in: "docs/swift.md")), Set(marked))
+        XCTAssertEqual(try shown(in: "README.md"), Array(marked.prefix(1)))
+    }
+
+    private func shown(in page: String) throws -> [String] {
+        var repository = URL(filePath: #filePath)
+        for _ in 0..<5 { repository.deleteLastPathComponent() }
+        let text = try String(contentsOf: repository.appending(path: page), encoding: .utf8)
+        return text.matches(of: /(?s)```swift\n(.*?)\n```/).map { String($0.1) }
+    }
+
+    /// Without the indent that all lines share.
+    private static func trimmed(_ code: String) -> String {
+        let lines = code.split(separator: "\n", omittingEmptySubsequences: false)
+        let indents = lines.filter { !$0.allSatisfy(\.isWhitespace) }.map { $0.prefix { $0 == " " }.count }
+        let indent = indents.min() ?? 0
+        return lines.map { String($0.dropFirst(indent)) }.joined(separator: "\n")
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+}
