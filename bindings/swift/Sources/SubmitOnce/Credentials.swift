@@ -34,5 +34,4 @@ extension Credentials: CustomStringConvertible, CustomDebugStringConvertible, Cu
 /// wait meanwhile, and it is asked again. Nil means that there are none, because the user has to sign in anew.
 /// Its task is cancelled when the outbox is closed, or another account's credentials are needed.
 public typealias CredentialsProvider =
-@Sendable (_ account: String, _ reason: CredentialsReason) async throws -> Credentials?
-    Credentials?
+    @Sendable (_ account: String, _ reason: CredentialsReason) async throws -> Credentials?
