@@ -43,6 +43,8 @@ let package = Package(
             name: "SubmitOnce",
             dependencies: ["SubmitOnceGenerated"],
             path: "bindings/swift/Sources/SubmitOnce",
+            // A static library can't carry one, so that it comes with the Swift part.
+            resources: [.copy("PrivacyInfo.xcprivacy")],
             swiftSettings: [.swiftLanguageMode(.v6)]
         ),
         // What the tests start as a process of its own. It is no product.

@@ -89,6 +89,7 @@ fi
 in_root() {
   local folder=$1
   shift
+  # shellcheck disable=SC2016 # The inner shell expands them.
   "${as_root[@]}" unshare --mount --propagation private --pid --fork --kill-child -- sh -c '
     set -e
     folder=$1 repository=$2
