@@ -17,6 +17,9 @@ final class Nudges: Sendable {
         self.listen = listen
     }
 
+    /// The core is listened to.
+    var isListening: Bool { telling.withLock { $0 } }
+
     func nudge() {
         let listeners = state.withLock { Array($0.listeners.values) }
         for listener in listeners {
