@@ -13,7 +13,12 @@ final class ReferenceServer: Sendable {
     private static let session = URLSession(configuration: .ephemeral)
 
     /// Starts one on a free port. It ends with its last owner.
-    init(_ arguments: String...) throws {
+    convenience init(_ arguments: String...) throws {
+        try self.init(arguments: arguments)
+    }
+
+    /// The same with arguments that come from elsewhere.
+    init(arguments: [String]) throws {
         let program = Programs.folder.appending(path: "reference-server")
         let (process, output) = try Programs.start(program, arguments)
         self.process = Locked(process)
