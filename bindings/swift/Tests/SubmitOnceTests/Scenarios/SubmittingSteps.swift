@@ -86,8 +86,9 @@ private actor StartingLine {
 private func counted(_ receipts: [Receipt]) -> JSON {
     let all: [ReceiptKind] = [.accepted, .joined, .replayed]
     return .object(
-        Dictionary(uniqueKeysWithValues: all.map { kind in
-            (snakeCase(kind), JSON(receipts.filter { $0.kind == kind }.count))
-        })
+        Dictionary(
+            uniqueKeysWithValues: all.map { kind in
+                (snakeCase(kind), JSON(receipts.filter { $0.kind == kind }.count))
+            })
     )
 }
