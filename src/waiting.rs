@@ -148,7 +148,8 @@ impl Outbox {
         self.store()?;
         let engine = &self.core.engine;
         if engine.is_suspended() {
-            return Ok(WindDown::Finished);
+            // Whoever suspended it may still be at it: this waits for that.
+            return engine.suspend().map(|()| WindDown::Finished);
         }
         let waited = engine.wind_down(time)?.report().await;
         self.store()?;
