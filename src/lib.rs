@@ -40,6 +40,7 @@
 //! server would mean can be asked in [`classification`] without sending anything.
 
 mod accounts;
+mod cancellation;
 pub mod classification;
 mod clock;
 mod config;
@@ -58,6 +59,7 @@ mod runtime;
 mod store;
 mod waiting;
 
+pub use cancellation::Cancellation;
 pub use clock::{Clock, Now, SystemClock, UptimeMs, WallMs};
 pub use config::{CertificatePin, OutboxConfig, Seams, TlsConfig, TrustRoots};
 pub use delivery::credentials::{CredentialsListener, CredentialsReason};
@@ -91,6 +93,5 @@ pub use progress::{ProgressListener, UploadProgress};
 pub use runs::RunNetwork;
 pub use runtime::{BoxFuture, Executor, OwnRuntime};
 pub use store::OpenReport;
-pub use waiting::Cancellation;
 
 uniffi::setup_scaffolding!();

@@ -1,12 +1,10 @@
 //! The calls that wait: for a result, for a drain, for what is on the wire. Their futures do nothing
 //! else, so that dropping one loses nothing.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
-
+use crate::cancellation::Cancellation;
 use crate::delivery::drain::{DrainBudget, DrainReport};
 use crate::delivery::wind_down::WindDown;
 use crate::error::OutboxError;
@@ -15,43 +13,6 @@ use crate::model::outcome::Waited;
 use crate::model::state::SubmissionState;
 use crate::outbox::{Outbox, check_time};
 use crate::runtime::run_blocking;
-
-/// Tells a waiting call that its caller has gone: for languages that can't drop a future. For one
-/// call or for many; once told, it stays so.
-#[derive(Debug, uniffi::Object)]
-pub struct Cancellation {
-    asked: watch::Sender<bool>,
-}
-
-#[uniffi::export]
-impl Cancellation {
-    /// One that hasn't been told yet.
-    #[uniffi::constructor]
-    #[allow(clippy::new_without_default)] // The constructor of an object that is shared.
-    pub fn new() -> Arc<Self> {
-        Arc::new(Self {
-            asked: watch::Sender::new(false),
-        })
-    }
-
-    /// The caller has gone. Returns at once.
-    pub fn cancel(&self) {
-        self.asked.send_replace(true);
-    }
-}
-
-impl Cancellation {
-    /// Ends `call` once the caller has gone, by dropping it.
-    async fn ends<T>(&self, call: impl Future<Output = T>) -> Option<T> {
-        let mut asked = self.asked.subscribe();
-        tokio::select! {
-            biased;
-            result = call => Some(result),
-            // The sender is here: it can't end otherwise.
-            _ = asked.wait_for(|asked| *asked) => None,
-        }
-    }
-}
 
 #[uniffi::export]
 impl Outbox {

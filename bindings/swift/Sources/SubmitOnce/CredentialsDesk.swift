@@ -9,6 +9,9 @@ final class CredentialsDesk: CredentialsListener {
         let reason: CredentialsReason
         let task: Task<Void, Never>
         var isWanted = true
+
+        /// As the core compares: two spellings of one letter are two accounts.
+        func isOf(_ other: String) -> Bool { account.utf8.elementsEqual(other.utf8) }
     }
 
     private struct State {
@@ -37,7 +40,8 @@ final class CredentialsDesk: CredentialsListener {
             guard !state.closed else { return [] }
             // Only one account is signed in: nobody waits for the credentials of another any more.
             var unwanted: [Task<Void, Never>] = []
-            for at in state.open.indices where state.open[at].account != account && state.open[at].isWanted {
+            for at in state.open.indices
+            where state.open[at].isWanted && !state.open[at].isOf(account) {
                 state.open[at].isWanted = false
                 unwanted.append(state.open[at].task)
             }

@@ -9583,6 +9583,9 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_func_default_limits() != 54414) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_submit_once_checksum_method_cancellation_cancel() != 7516) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_submit_once_checksum_method_credentialslistener_credentials_needed() != 8028) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -9676,10 +9679,10 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_run_scheduled() != 1616) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_outbox_drain_cancellable() != 5784) {
+    if (uniffi_submit_once_checksum_method_outbox_drain_cancellable() != 14583) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_outbox_wait_cancellable() != 64511) {
+    if (uniffi_submit_once_checksum_method_outbox_wait_cancellable() != 3155) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_wind_down() != 33629) {
@@ -9688,13 +9691,10 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_progresslistener_progressed() != 12747) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_cancellation_cancel() != 40785) {
+    if (uniffi_submit_once_checksum_constructor_cancellation_new() != 30121) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_constructor_outbox_open() != 61687) {
-        return InitializationResult.apiChecksumMismatch
-    }
-    if (uniffi_submit_once_checksum_constructor_cancellation_new() != 3222) {
         return InitializationResult.apiChecksumMismatch
     }
 
