@@ -37,7 +37,12 @@ let package = Package(
             dependencies: ["SubmitOnceFFI"],
             path: "bindings/swift/Sources/SubmitOnceGenerated",
             swiftSettings: [.swiftLanguageMode(.v6)],
-            linkerSettings: [.linkedLibrary("submit_once", .when(platforms: [.linux]))]
+            linkerSettings: [
+                .linkedLibrary("submit_once", .when(platforms: [.linux])),
+                // A static library doesn't say what it needs itself.
+                .linkedFramework("CoreFoundation", .when(platforms: [.iOS, .macOS])),
+                .linkedFramework("Security", .when(platforms: [.iOS, .macOS])),
+            ]
         ),
         .target(
             name: "SubmitOnce",

@@ -22,9 +22,13 @@ esac
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 [[ ${SKIP_NATIVE-} == 1 ]] || bindings/build-native.sh
 
+natives=("bindings/target/native/"*/)
+if [[ ! -d ${natives[0]} ]]; then
+  printf 'run-swift.sh: there is no native library; run bindings/build-native.sh\n' >&2
+  exit 1
+fi
 # The toolchain may see the repository elsewhere.
 folder=$(bindings/swift/toolchain.sh pwd)/bindings/target
-natives=("bindings/target/native/"*/)
 native=$folder/native/$(basename "${natives[0]}")
 export SWIFT_ENV_LD_LIBRARY_PATH=$native
 export SWIFT_ENV_SUBMIT_ONCE_PROGRAMS=$folder
@@ -35,4 +39,4 @@ linking=()
 case $command in
 build | test | run) linking=(-Xlinker "-L$native") ;;
 esac
-exec bindings/swift/toolchain.sh swift "$command" "${linking[@]}" "$@"
+exec bindings/swift/toolchain.sh swift "$command" ${linking[@]+"${linking[@]}"} "$@"

@@ -39,15 +39,19 @@ case ${1-} in
   ;;
 esac
 
+# Before the folder changes, for a path that is relative. There may be no home.
+cache=${SUBMIT_ONCE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/submit-once}
+[[ $cache == /* ]] || cache=$PWD/$cache
+
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 repository=$PWD
 readonly repository
 
 # The variables for the command.
 variables=()
-while IFS='=' read -r name value; do
-  variables+=("${name#SWIFT_ENV_}=$value")
-done < <(env | grep '^SWIFT_ENV_' || true)
+for name in "${!SWIFT_ENV_@}"; do
+  variables+=("${name#SWIFT_ENV_}=${!name}")
+done
 
 has_swift_6() {
   local version
@@ -58,17 +62,17 @@ if has_swift_6; then
   if [[ $1 == --set-up ]]; then
     exec swift --version
   fi
-  exec env "${variables[@]}" "$@"
+  # The bash of macOS takes an empty list for an unset variable.
+  exec env ${variables[@]+"${variables[@]}"} "$@"
 fi
 
 [[ $(uname -s) == Linux ]] || fail "please install Swift 6.0 or later"
 
-cache=${SUBMIT_ONCE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/submit-once}
-mkdir -p "$cache"
-cache=$(readlink -f "$cache")
+cache=$(readlink -m "$cache")
 case $cache/ in
 "$repository"/*) fail "the cache folder $cache is inside the repository; name another in SUBMIT_ONCE_CACHE" ;;
 esac
+mkdir -p "$cache"
 # A number for what is in there: raise it when that changes.
 readonly root=$cache/swift-debian13-1
 
@@ -82,23 +86,31 @@ if [[ $(id -u) -ne 0 ]]; then
   fi
 fi
 
-# in_root FOLDER COMMAND…: runs a command in a system's folder. Everything is mounted in a namespace of
-# its own, that ends with the command: outside of it nothing is mounted anywhere, so that whoever
-# removes this repository, or the cache, can't reach through. So does every process that the command
-# has started.
+# isolated COMMAND…: runs a command with mounts and processes of its own, that end with it. Outside
+# nothing is mounted anywhere, so that whoever removes this repository, or the cache, can't reach
+# through. unshare doesn't heed signals: it is killed when this script ends, however that happens.
+isolated() {
+  "${as_root[@]}" setpriv --pdeathsig KILL unshare --mount --propagation private --mount-proc \
+    --pid --fork --kill-child -- "$@"
+}
+
+# in_root FOLDER COMMAND…: runs a command in a system's folder. The first process of a namespace
+# doesn't heed signals either, so that the command is never that one.
 in_root() {
   local folder=$1
   shift
-  # shellcheck disable=SC2016 # The inner shell expands them.
-  "${as_root[@]}" unshare --mount --propagation private --pid --fork --kill-child -- sh -c '
+  # shellcheck disable=SC2016 # The other shell expands them.
+  isolated sh -c '
     set -e
     folder=$1 repository=$2
     shift 2
     mount -t proc proc "$folder/proc"
     mount --rbind /dev "$folder/dev"
     mount --bind "$repository" "$folder/src"
-    exec chroot "$folder" env -i HOME=/root LANG=C.UTF-8 TERM=dumb \
-      PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin sh -c "cd /src && exec env \"\$@\"" sh "$@"
+    status=0
+    chroot "$folder" env -i HOME=/root LANG=C.UTF-8 TERM=dumb \
+      PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin sh -c "cd /src && exec env \"\$@\"" sh "$@" || status=$?
+    exit "$status"
   ' sh "$folder" "$repository" "$@"
 }
 
@@ -112,12 +124,18 @@ make_root() {
     command -v apt-get >/dev/null || fail "please install Swift 6.0 or later, or debootstrap"
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq || true
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-      apt-get install -y -qq --no-install-recommends debootstrap >&2
+      apt-get install -y -qq --no-install-recommends debootstrap debian-archive-keyring >&2 ||
+      fail "apt-get could not install debootstrap"
   fi
   printf '== making Swift ready in %s\n' "$root" >&2
-  # In a namespace too: what debootstrap mounts is gone when it ends, however it ends.
-  "${as_root[@]}" unshare --mount --propagation private -- \
-    debootstrap --variant=minbase --include="$packages" trixie "$part" >"$part.log" 2>&1 || {
+  # What was killed in the middle has left its part. Only whoever has the lock makes one.
+  "${as_root[@]}" rm -rf --one-file-system "$root".part.*
+  "${as_root[@]}" mkdir "$part"
+  # debootstrap can't have a path with a space in it. Only here its folder is at /mnt.
+  # shellcheck disable=SC2016 # The other shell expands them.
+  isolated sh -c '
+    mount --bind "$1" /mnt && debootstrap --variant=minbase --include="$2" trixie /mnt
+  ' sh "$part" "$packages" >"$part.log" 2>&1 || {
     tail -n 20 "$part.log" >&2
     "${as_root[@]}" rm -rf --one-file-system "$part"
     fail "debootstrap could not install Debian 13 with swiftlang; its last lines are above"
@@ -134,8 +152,13 @@ make_root() {
 }
 
 trap 'rm -f "$cache/version.$$"' EXIT
+isolated true 2>"$cache/version.$$" || fail "nothing can be mounted here: $(cat "$cache/version.$$")
+A container needs the right to mount. In a chroot / must be a mount point: mount --bind FOLDER FOLDER, before chroot."
 exec 9>"$cache/swift.lock"
-flock 9
+flock --nonblock 9 || {
+  printf '== waiting for another that makes Swift ready in %s\n' "$root" >&2
+  flock 9
+}
 works "$root" || make_root
 if [[ $1 == --set-up ]]; then
   cat "$cache/version.$$"
