@@ -33,7 +33,11 @@ class OutboxTestCase: XCTestCase {
             credentials: credentials,
             onCallbackError: onCallbackError
         )
-        addTeardownBlock { await outbox.close() }
+        addTeardownBlock {
+            await outbox.close()
+            // A server ends with its last owner, which may be this outbox's test.
+            withExtendedLifetime(server) {}
+        }
         return outbox
     }
 }
