@@ -57,6 +57,12 @@ final class Nudges: Sendable {
         return stream
     }
 
+    /// How many are here.
+    var listeners: Int { state.withLock { $0.listeners.count } }
+
+    /// What the core was told last.
+    var isListening: Bool { telling.withLock { $0 } }
+
     private func leave(_ number: Int) {
         // The last value is let go outside of the lock: it may end another stream.
         let left = state.withLock { $0.listeners.removeValue(forKey: number) }
