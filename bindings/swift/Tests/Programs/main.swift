@@ -13,6 +13,23 @@ case "order":
     let id = try await outbox.begin("new-order-form")
     try await outbox.submit(Submission(id, to: "/orders", body: .jsonText(#"{"item":"tea"}"#)))
     _ = try await outbox.drain(for: .seconds(300))
+case "locks":
+    // Another process, which tries the locks of the database.
+    let words = Array(arguments)
+    guard words.count == 2 else { fatalError("locks DATABASE") }
+    try answerOrders(ofLocksOn: words[1])
+case "soak":
+    // An app that lives long.
+    let words = Array(arguments)
+    guard words.count == 5, let url = URL(string: words[2]), let submits = Int(words[3]), let drains = Int(words[4])
+    else { fatalError("soak DATABASE URL SUBMITS DRAINS") }
+    try await soak(words[1], url, submits: submits, drains: drains)
+case "drain":
+    // A background run of another process.
+    let words = Array(arguments)
+    guard words.count == 3, let url = URL(string: words[2]) else { fatalError("drain DATABASE URL") }
+    let outbox = try await Outbox.open(at: URL(filePath: words[1]), baseURL: url)
+    say("succeeded: \(try await outbox.drain(for: .seconds(300)).succeeded)")
 default:
     fatalError("there is no program of this name")
 }
