@@ -30,6 +30,10 @@ case "drain":
     guard words.count == 3, let url = URL(string: words[2]) else { fatalError("drain DATABASE URL") }
     let outbox = try await Outbox.open(at: URL(filePath: words[1]), baseURL: url)
     say("succeeded: \(try await outbox.drain(for: .seconds(300)).succeeded)")
+case "exported-functions":
+    let words = Array(arguments)
+    guard words.count == 4 else { fatalError("exported-functions GENERATED COVERAGE LIST") }
+    try listExportedFunctions(of: words[1], coverage: words[2], to: words[3])
 default:
     fatalError("there is no program of this name")
 }
