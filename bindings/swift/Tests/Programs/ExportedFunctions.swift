@@ -27,13 +27,14 @@ private func exportedFunctions(in generated: String) -> [(name: String, line: In
         if let declared = line.firstMatch(of: /^open class (\w+)/) {
             // The others are listeners, which the app writes.
             type = ["Outbox", "Cancellation"].first { $0 == declared.1 }
-        } else if line.hasPrefix("}") {
+        } else if line.firstMatch(of: /^public (?:struct|protocol|enum)\b/) != nil {
+            // A brace doesn't tell: the generated functions' are at the beginning of their lines too.
             type = nil
         } else if let type, let member = line.firstMatch(of: /^(?:open|public static) func `?(\w+)`?\(/) {
             functions.append(("\(type).\(member.1)", index + 1))
         } else if let type, line.firstMatch(of: /^public convenience init\(/) != nil {
             functions.append(("\(type).init", index + 1))
-        } else if type == nil, let function = line.firstMatch(of: /^public func (\w+)\(/),
+        } else if let function = line.firstMatch(of: /^public func (\w+)\(/),
             !function.1.hasPrefix("FfiConverter"), !function.1.hasPrefix("uniffi")
         {
             functions.append((String(function.1), index + 1))
