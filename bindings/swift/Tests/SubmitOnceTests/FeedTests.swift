@@ -114,6 +114,13 @@ final class FeedTests: OutboxTestCase {
         XCTAssertEqual(seen, orders.map(\.id))
     }
 
+    func testSeveralPagesThatAreThereAlreadyAreToldWithoutAnotherChange() async throws {
+        let outbox = try await open(ReferenceServer())
+        let ids = try await outbox.submitAll(orders(700)).map(\.id)
+        let seen = try await atOnce { try await outbox.changes(after: 0).first(700) }
+        XCTAssertEqual(seen.compactMap { $0.change?.id }, ids)
+    }
+
     func testACursorFromBeforeWhatIsKeptGetsResyncAndGoesOnFromThere() async throws {
         var limits = Limits.quick
         limits.keepChanges = 10
