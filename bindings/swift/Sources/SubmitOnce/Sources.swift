@@ -154,7 +154,9 @@ final class UploadSource: UpdateSource {
 
     func next() async throws -> UploadProgress? {
         while true {
-            if let before = given.withLock({ $0 }), let (number, progress) = outbox.observing.latest.next(after: before) {
+            if let before = given.withLock({ $0 }),
+                let (number, progress) = outbox.observing.latest.next(after: before)
+            {
                 try Task.checkCancellation()
                 given.withLock { $0 = number }
                 return try progress.lifted()
