@@ -37,10 +37,11 @@ extension Duration {
         self = .seconds(Int64(whole)) + .nanoseconds(Int64(((time - whole) * 1e9).rounded()))
     }
 
-    /// In seconds. Never negative: less than nothing is nothing.
+    /// In seconds. Never negative: less than nothing is nothing. A duration may be longer than its
+    /// components can say, which would end the process.
     var timeInterval: TimeInterval {
-        let (seconds, attoseconds) = components
-        return max(0, TimeInterval(seconds) + TimeInterval(attoseconds) / 1e18)
+        let (seconds, attoseconds) = min(max(self, .zero), .seconds(Int64.max)).components
+        return TimeInterval(seconds) + TimeInterval(attoseconds) / 1e18
     }
 
     func lowered(_ field: String) throws -> TimeInterval {

@@ -8,6 +8,11 @@ public typealias Effect = SubmitOnceGenerated.Effect
 /// A header: a name and a value.
 public typealias Header = SubmitOnceGenerated.Header
 
+extension SubmitOnceGenerated.Header: CustomReflectable {
+    /// Without the value.
+    public var customMirror: Mirror { Mirror(self, children: ["name": name]) }
+}
+
 /// Why a submission waits for a decision.
 public typealias HoldReason = SubmitOnceGenerated.HoldReason
 

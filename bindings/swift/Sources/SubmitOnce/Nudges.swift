@@ -17,9 +17,6 @@ final class Nudges: Sendable {
         self.listen = listen
     }
 
-    /// The core is listened to.
-    var isListening: Bool { telling.withLock { $0 } }
-
     func nudge() {
         let listeners = state.withLock { Array($0.listeners.values) }
         for listener in listeners {
@@ -59,6 +56,12 @@ final class Nudges: Sendable {
         continuation.yield()
         return stream
     }
+
+    /// How many are here.
+    var listeners: Int { state.withLock { $0.listeners.count } }
+
+    /// What the core was told last.
+    var isListening: Bool { telling.withLock { $0 } }
 
     private func leave(_ number: Int) {
         // The last value is let go outside of the lock: it may end another stream.

@@ -48,6 +48,21 @@ public enum Resolution: Sendable, Hashable {
     case giveUp
 }
 
+extension Resolution: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Without the result.
+    public var description: String {
+        switch self {
+        case .retrySameKey(let acceptSecondEffect): "retrySameKey(acceptSecondEffect: \(acceptSecondEffect))"
+        case .itHappened(let result): "itHappened(\(result?.utf8.count ?? 0) bytes)"
+        case .giveUp: "giveUp"
+        }
+    }
+
+    public var debugDescription: String { description }
+
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
 /// A part of a list, in the order of acceptance.
 public struct Page: Sendable, Hashable {
     /// The entries. Their outcomes carry no bodies; ask ``Outbox/snapshot(of:)`` for one.

@@ -143,8 +143,9 @@ final class FeedSource: UpdateSource {
 final class UploadSource: UpdateSource {
     private let outbox: Outbox
     private let place: Place
-    /// The number of the last one that was given.
-    private let given = Locked(0)
+    /// The number of the last one that was given. Nil before it has its place: what is known then may be of
+    /// uploads that were over before.
+    private let given = Locked<Int?>(nil)
 
     init(_ outbox: Outbox) {
         self.outbox = outbox
@@ -153,12 +154,15 @@ final class UploadSource: UpdateSource {
 
     func next() async throws -> UploadProgress? {
         while true {
-            if let (number, progress) = outbox.observing.latest.next(after: given.withLock({ $0 })) {
+            if let before = given.withLock({ $0 }),
+                let (number, progress) = outbox.observing.latest.next(after: before)
+            {
                 try Task.checkCancellation()
                 given.withLock { $0 = number }
                 return try progress.lifted()
             }
             try await place.wait()
+            given.withLock { $0 = $0 ?? 0 }
         }
     }
 }

@@ -3,142 +3,222 @@ import XCTest
 
 @testable import SubmitOnce
 
-/// Values on their way to the core. The generated code ends the process at what it can't carry, so that
-/// each of these would be a crash.
+/// Values at the border that generated code would end the process for: errors instead.
 final class ValuesTests: OutboxTestCase {
-    func testTimesWithoutSenseAreLooksOrRefusals() async throws {
-        let outbox = try await open()
-        let id = try await outbox.orderAbroad()
-        guard case .timedOut = try await outbox.wait(for: id, upTo: .seconds(-5)) else { return XCTFail() }
-        let absurd = try await refused { _ = try await outbox.wait(for: id, upTo: .seconds(Int64.max)) }
-        guard case .invalid(let field, _) = absurd else { return XCTFail("\(absurd)") }
-        XCTAssertEqual(field, "timeout")
-        let report = try await outbox.drain(for: .seconds(-1))
-        XCTAssertEqual(report.attempts, 0)
+    private func invalid(
+        _ field: String,
+        line: UInt = #line,
+        _ call: () async throws -> Void
+    ) async throws {
+        let refusal = try await refused(line: line, call)
+        guard case .invalid(field, let problem) = refusal, !problem.isEmpty else {
+            return XCTFail("\(field): \(refusal)", line: line)
+        }
     }
 
-    func testNegativeTimesInLimitsAndProfilesAreRefused() async throws {
+    func testNegativeDurationsAreRefusedByName() async throws {
+        let database = database
         var limits = Limits()
-        limits.quietTime = .seconds(-1)
-        let first = try await refused { [limits] in _ = try await self.open(limits: limits) }
-        XCTAssertEqual(first, .invalid(field: "limits.quietTime", problem: "it is negative"))
-        var profile = ServerProfile(.standard)
-        profile.retention = .seconds(-1)
-        let second = try await refused { [profile] in _ = try await self.open(profile: profile) }
-        XCTAssertEqual(second, .invalid(field: "profile.retention", problem: "it is negative"))
-    }
-
-    func testNumbersThatDoNotFitAreRefused() async throws {
-        var limits = Limits()
-        limits.maxQueued = -1
-        let reason = try await refused { [limits] in _ = try await self.open(limits: limits) }
-        guard case .invalid(let field, _) = reason else { return XCTFail("\(reason)") }
-        XCTAssertEqual(field, "limits.maxQueued")
+        limits.lease = .nanoseconds(-1)
+        try await invalid("limits.lease") { _ = try await Outbox.open(at: database, limits: limits) }
         limits = Limits()
-        limits.maxInFlight = Int(UInt32.max) + 1
-        let other = try await refused { [limits] in _ = try await self.open(limits: limits) }
-        guard case .invalid("limits.maxInFlight", _) = other else { return XCTFail("\(other)") }
+        limits.quietTime = .seconds(-1)
+        try await invalid("limits.quietTime") { _ = try await Outbox.open(at: database, limits: limits) }
+        var profile = ServerProfile(.standard)
+        profile.retention = .seconds(Int64.min)
+        try await invalid("profile.retention") { _ = try await Outbox.open(at: database, profile: profile) }
+        XCTAssertFalse(FileManager.default.fileExists(atPath: database.path))
     }
 
-    func testDatesThatAreNoneAreRefused() async throws {
-        let outbox = try await open()
-        for seconds in [Double.nan, .infinity, -.infinity, 1e300] {
-            var submission = Submission(try SubmissionID.new(), to: "http://127.0.0.1:9/x")
-            submission.expiresAt = Date(timeIntervalSince1970: seconds)
-            let reason = try await refused { [submission] in try await outbox.submit(submission) }
-            guard case .invalid("expiresAt", _) = reason else { return XCTFail("\(seconds): \(reason)") }
+    // There is no infinite `Duration`: its ends are 292 billion years away.
+    func testDurationsThatTheCoreCantAddUpAreRefused() async throws {
+        let outbox = try await open(ReferenceServer())
+        let order = try order()
+        try await outbox.submit(order)
+        for time in [Duration.seconds(Int64.max), .seconds(Int64.max) + .seconds(Int64.max)] {
+            try await invalid("timeout") { _ = try await outbox.wait(for: order.id, upTo: time) }
         }
-        var submission = Submission(try SubmissionID.new(), to: "http://127.0.0.1:9/x")
-        submission.expiresAt = .distantFuture
-        try await outbox.submit(submission)
+        var limits = Limits()
+        limits.horizon = .seconds(Int64.max)
+        let file = folder.appending(path: "other")
+        do {
+            await (try Outbox.open(at: file, limits: limits)).close()
+        } catch let error as SubmitOnceError {
+            guard case .cannotOpen(.invalidConfig) = error.reason else { throw error }
+        }
     }
 
-    func testLimitsOfListsAreBroughtIntoTheirRange() async throws {
-        let outbox = try await open()
-        for _ in 0..<3 { try await outbox.submit(Submission(try SubmissionID.new(), to: "http://127.0.0.1:9/x")) }
-        for (limit, count) in [(Int.min, 1), (-1, 1), (0, 1), (2, 2), (1001, 3), (Int.max, 3)] {
-            let page = try await outbox.list(limit: limit)
-            XCTAssertEqual(page.snapshots.count, count, "\(limit)")
+    func testADrainOfAllTimesIsRefusedOrEnds() async throws {
+        let outbox = try await open(ReferenceServer())
+        let end = try await Task { try await outbox.drain(for: .seconds(Int64.max)) }.end
+        if case .failure = end {
+            guard case .invalid = end.reason else { return XCTFail("\(end)") }
         }
-        let reason = try await refused { _ = try await outbox.list(after: -1) }
-        guard case .invalid = reason else { return XCTFail("\(reason)") }
+        let winding = try await Task { try await outbox.windDown(within: .seconds(Int64.max)) }.end
+        if case .failure = winding {
+            guard case .invalid = winding.reason else { return XCTFail("\(winding)") }
+        }
+        let past = try await atOnce { try await outbox.windDown(within: .seconds(-1)) }
+        XCTAssertNotEqual(past, .resumed)
     }
 
-    func testAURLThatIsNoFileIsRefused() async throws {
-        let web = try XCTUnwrap(URL(string: "https://example.com/outbox.sqlite3"))
-        let first = try await refused { _ = try await Outbox.open(at: web) }
-        guard case .invalid("database", _) = first else { return XCTFail("\(first)") }
-        let outbox = try await open()
-        let body = Body.file(web, contentType: "image/jpeg")
-        let submission = Submission(try SubmissionID.new(), to: "http://127.0.0.1:9/x", body: body)
-        let second = try await refused { try await outbox.submit(submission) }
-        guard case .invalid("body.path", _) = second else { return XCTFail("\(second)") }
-    }
-
-    /// F71: what an app writes is what arrives.
-    func testTextArrivesByteForByte() async throws {
-        let server = try ReferenceServer()
-        let outbox = try await open(server)
-        let texts = ["\u{0}", "🍵👩‍👩‍👧", "\u{FEFF}x", "\u{202E}abc", "e\u{301}", "\u{2028}", ""]
-        for (number, text) in texts.enumerated() {
-            let id = try SubmissionID.new()
-            let body = Body.bytes(Data(text.utf8), contentType: "text/plain")
-            try await outbox.submit(Submission(id, to: "/notes?n=\(number)", body: body))
-        }
-        let report = try await outbox.drain(for: .seconds(30))
-        XCTAssertEqual(report.succeeded, texts.count)
-        // A name as a whole: the slot that holds them gives the same ID again.
-        for text in texts where !text.isEmpty {
-            let first = try await outbox.begin(text)
-            let again = try await outbox.begin(text)
-            XCTAssertEqual(first, again)
-        }
-        let slots = try await withThrowingTaskGroup(of: UUID.self) { group in
-            for text in texts where !text.isEmpty { group.addTask { try await outbox.begin(text) } }
-            return try await group.reduce(into: Set()) { $0.insert($1) }
-        }
-        XCTAssertEqual(slots.count, texts.count - 1)
-    }
-
-    func testNothingShowsWhatASubmissionHolds() throws {
-        let secret = "s3cret"
-        let submission = Submission(
-            try SubmissionID.new(),
-            to: "https://example.com/\(secret)",
-            body: .jsonText("\"\(secret)\""),
-            account: secret,
-            headers: [Header(name: "X-Note", value: secret)]
-        )
-        let credentials = Credentials.bearer(secret)
-        for shown in [submission, submission.body, credentials] as [Any] {
-            var dumped = ""
-            dump(shown, to: &dumped)
-            for text in ["\(shown)", String(reflecting: shown), dumped] {
-                XCTAssertFalse(text.contains(secret), text)
+    func testDatesThatAreNoneAreRefusedByName() async throws {
+        let outbox = try await open(ReferenceServer())
+        for time in [Double.nan, .infinity, -.infinity, 1e300, -1e300, .greatestFiniteMagnitude] {
+            var order = try order()
+            order.expiresAt = Date(timeIntervalSince1970: time)
+            let late = order
+            try await invalid("expiresAt") { try await outbox.submit(late) }
+            try await invalid("validUntil") {
+                try await outbox.supply(.bearer("t", validUntil: late.expiresAt), of: "ann")
             }
         }
+        let stats = try await outbox.stats()
+        XCTAssertEqual(stats.accepted, 0)
     }
 
-    func testTimesKeepTheirNanoseconds() throws {
-        for time in [Duration.zero, .nanoseconds(1), .milliseconds(50), .seconds(86_400), .seconds(34_560_000)] {
-            XCTAssertEqual(Duration(secondsOf: try time.lowered("time")), time)
+    func testTheEndsOfTimeBreakNothing() async throws {
+        let outbox = try await open(ReferenceServer())
+        for time in [-1e11, -3e7, 0, 0.001, 1.5, 253_402_300_000, 1e12] {
+            var order = try order()
+            order.expiresAt = Date(timeIntervalSince1970: time)
+            let submission = order
+            // From 1970 to 9999.
+            if (0..<253_402_300_800).contains(time) {
+                try await outbox.submit(submission)
+                _ = try await outbox.drain(for: long)
+                let state = try await outbox.snapshot(of: order.id).state
+                XCTAssertEqual(state, time > 1e9 ? .succeeded : .expired, "\(time)")
+            } else {
+                try await invalid("expires_at") { try await outbox.submit(submission) }
+            }
+        }
+        for date in [Date.distantPast, .distantFuture] {
+            let refusal = try await refused { try await outbox.supply(.bearer("t", validUntil: date), of: "ann") }
+            XCTAssertEqual(refusal, .notSignedIn(account: "ann"))
         }
     }
 
-    func testDefaultsGoThereAndBack() throws {
-        let limits = Limits()
-        XCTAssertEqual(Limits(try limits.lowered()), limits)
-        XCTAssertEqual(limits.maxInFlight, Int(try limits.lowered().maxInFlight))
-        let profile = ServerProfile(.stripe)
-        XCTAssertEqual(try profile.lowered().name, "stripe")
-        XCTAssertNotEqual(profile, ServerProfile(.square))
+    func testLimitsThatDontFitAreRefusedByName() async throws {
+        let database = database
+        let cases: [(String, WritableKeyPath<Limits, Int>)] = [
+            ("maxInFlight", \.maxInFlight), ("maxQueued", \.maxQueued), ("inlineBodyBytes", \.inlineBodyBytes),
+            ("maxAnswerBytes", \.maxAnswerBytes), ("retryAttempts", \.retryAttempts),
+            ("busyAttempts", \.busyAttempts), ("keepChanges", \.keepChanges),
+        ]
+        for (name, path) in cases {
+            for number in [-1, Int(UInt32.max) + 1, Int.max, Int.min] {
+                var limits = Limits()
+                limits[keyPath: path] = number
+                // Some of them are wider in the core.
+                guard case .failure(let error) = Result(catching: { try limits.lowered() }) else {
+                    XCTAssertGreaterThan(number, 0, name)
+                    continue
+                }
+                XCTAssertEqual((error as? SubmitOnceError)?.field, "limits.\(name)")
+            }
+        }
+        var limits = Limits()
+        limits.maxBodyBytes = -1
+        let negative = limits
+        try await invalid("limits.maxBodyBytes") { _ = try await Outbox.open(at: database, limits: negative) }
+    }
+
+    func testAURLThatIsNoFilesIsRefusedByName() async throws {
+        let web = try XCTUnwrap(URL(string: "https://example.com/outbox.sqlite3"))
+        try await invalid("database") { _ = try await Outbox.open(at: web) }
+        let outbox = try await open(ReferenceServer())
+        var photo = try order()
+        photo.body = .file(web, contentType: "image/jpeg")
+        let order = photo
+        try await invalid("body.path") { try await outbox.submit(order) }
+        try await invalid("body.path") { try await outbox.submitAll([order]) }
+    }
+
+    func testCursorsAndRevisionsThatAreNoneAreRefused() async throws {
+        let outbox = try await open(ReferenceServer())
+        try await invalid("page.after") { _ = try await outbox.list(after: -1) }
+        let id = try await outbox.submit(order()).id
+        for revision in [Int64.min, -1, 0, Int64.max] {
+            let refusal = try await refused { try await outbox.resolve(id, revision: revision, as: .giveUp) }
+            switch refusal {
+            case .stale, .notHeld, .invalid: break
+            default: XCTFail("\(refusal)")
+            }
+        }
+        let all = try await outbox.list(after: Int64.max)
+        XCTAssertEqual(all.snapshots, [])
+        for limit in [0, -1, Int.min] {
+            let page = try await outbox.list(limit: limit)
+            XCTAssertEqual(page.snapshots.count, 1)
+        }
+    }
+
+    func testPrioritiesMayBeAnyNumber() async throws {
+        let outbox = try await open(ReferenceServer())
+        for priority in [Int32.min, 0, Int32.max] {
+            var order = try order()
+            order.priority = priority
+            try await outbox.submit(order)
+        }
+        let report = try await outbox.drain(for: long)
+        XCTAssertEqual(report.succeeded, 3)
+    }
+
+    func testTimesGoOverAndBackToTheNanosecond() throws {
+        let times: [Duration] = [
+            .zero, .nanoseconds(1), .milliseconds(20), .seconds(3) + .nanoseconds(7), .seconds(400 * 86400),
+        ]
+        for time in times {
+            XCTAssertEqual(Duration(secondsOf: time.timeInterval), time)
+        }
+        XCTAssertEqual(Duration.seconds(-1).timeInterval, 0)
+    }
+
+    func testNewIDsAreOfVersion7AndInTheOrderOfTime() throws {
+        let ids = try (0..<100).map { _ in try SubmissionID.new() }
+        XCTAssertTrue(ids.allSatisfy { $0.uuid.6 >> 4 == 7 })
+        XCTAssertEqual(Set(ids).count, 100)
+        let times = ids.map { String($0.uuidString.prefix(13)) }
+        XCTAssertEqual(times, times.sorted())
+    }
+
+    func testDerivedIDsAreTheSameEverywhereAndDependOnEveryPart() throws {
+        let id = try SubmissionID.derived(account: "ann", action: "order", businessKey: "17")
+        XCTAssertEqual(id.uuid.6 >> 4, 5)
+        let same = try SubmissionID.derived(account: "ann", action: "order", businessKey: "17")
+        XCTAssertEqual(id, same)
+        let others = [
+            try SubmissionID.derived(account: nil, action: "order", businessKey: "17"),
+            try SubmissionID.derived(account: "", action: "order", businessKey: "17"),
+            try SubmissionID.derived(account: "ann", action: "order1", businessKey: "7"),
+            try SubmissionID.derived(account: "annorder", action: "", businessKey: "17"),
+        ]
+        XCTAssertEqual(Set(others + [id]).count, 5)
+    }
+
+    func testAnIDIsReadFrom36CharactersAndFromNothingElse() async throws {
+        let id = try SubmissionID.new()
+        XCTAssertEqual(try SubmissionID.parse(id.uuidString), id)
+        XCTAssertEqual(try SubmissionID.parse(id.uuidString.lowercased()), id)
+        let none = [
+            "", "1-2-3-4-5", "\(id) ", "{\(id)}", "\0", "00000000-0000-0000-0000-000000000000",
+            "ffffffff-ffff-ffff-ffff-ffffffffffff",
+        ]
+        for text in none {
+            let refusal = try await refused { _ = try SubmissionID.parse(text) }
+            XCTAssertEqual(refusal, .malformedID, text)
+        }
+        let outbox = try await open(ReferenceServer())
+        let zero = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+        let refusal = try await refused { try await outbox.submit(order(zero)) }
+        XCTAssertEqual(refusal, .malformedID)
     }
 }
 
-extension Outbox {
-    /// A submission to where nobody listens.
-    func orderAbroad() async throws -> UUID {
-        let id = try await begin("form")
-        return try await submit(Submission(id, to: "http://127.0.0.1:9/orders", body: .jsonText("{}"))).id
+extension SubmitOnceError {
+    fileprivate var field: String? {
+        guard case .invalid(let field, _) = reason else { return nil }
+        return field
     }
 }

@@ -9,11 +9,15 @@ class OutboxTestCase: XCTestCase {
 
     var database: URL { folder.appending(path: "outbox.sqlite3") }
 
+    /// A server ends with its last owner: here with the test.
+    private var servers: [ReferenceServer?] = []
+
     override func setUp() async throws {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     }
 
     override func tearDown() async throws {
+        servers = []
         try? FileManager.default.removeItem(at: folder)
     }
 
@@ -34,6 +38,7 @@ class OutboxTestCase: XCTestCase {
             onCallbackError: onCallbackError
         )
         addTeardownBlock { await outbox.close() }
+        servers.append(server)
         return outbox
     }
 }

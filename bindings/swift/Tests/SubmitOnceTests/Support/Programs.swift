@@ -5,14 +5,14 @@ enum Programs {
     static let folder = variable("SUBMIT_ONCE_PROGRAMS", "the folder of the native library and the reference server")
 
     /// The folder in which `swift build` puts this package's executables.
-    static var built: URL {
-        #if canImport(Darwin)
-            // The tests are a bundle that another program has loaded.
-            Bundle(for: OutboxTestCase.self).bundleURL.deletingLastPathComponent()
-        #else
-            URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
-        #endif
-    }
+    #if os(Linux)
+        // Foundation crashes here when all bundles are asked for.
+        static let built = Bundle.main.bundleURL
+    #else
+        static let built =
+            Bundle.allBundles.map(\.bundleURL).first { $0.pathExtension == "xctest" }?
+            .deletingLastPathComponent() ?? Bundle.main.bundleURL
+    #endif
 
     /// A program, with what it prints on standard output.
     static func start(_ program: URL, _ arguments: [String]) throws -> (process: Process, output: FileHandle) {

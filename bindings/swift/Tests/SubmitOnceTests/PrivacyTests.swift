@@ -1,0 +1,115 @@
+import Foundation
+import XCTest
+
+@testable import SubmitOnce
+
+/// Everything that ends up in logs: how values are described, whichever way they are.
+final class PrivacyTests: XCTestCase {
+    private let secret = "geheim-4711"
+
+    private func assertHides(_ value: Any, line: UInt = #line) {
+        var dumped = ""
+        dump(value, to: &dumped)
+        let holder: Any = ["in": [value as Any?]]
+        let texts = [
+            "\(value)", String(describing: value), String(reflecting: value), dumped, "\(holder)",
+            "\(Mirror(reflecting: value).children.map { "\($0)" })", String(describing: Optional(value)),
+        ]
+        for text in texts {
+            XCTAssertFalse(text.contains(secret), text, line: line)
+        }
+    }
+
+    private func outcome() -> Outcome {
+        Outcome(
+            status: 201,
+            contentType: "text/plain",
+            headers: [Header(name: "Set-Cookie", value: secret)],
+            body: Data(secret.utf8),
+            resultMissing: false,
+            settledAt: Date(timeIntervalSince1970: 0)
+        )
+    }
+
+    private func snapshot() -> Snapshot {
+        Snapshot(
+            id: UUID(),
+            account: secret,
+            method: "POST",
+            url: "https://example.com/\(secret)",
+            effect: .keyed,
+            state: .succeeded,
+            revision: 3,
+            waitingFor: nil,
+            attempts: 1,
+            inDoubt: false,
+            acceptedAt: Date(timeIntervalSince1970: 0),
+            lastProblem: nil,
+            outcome: outcome(),
+            lateEvidence: nil
+        )
+    }
+
+    func testASubmissionShowsNeitherItsBodyNorItsURLNorItsHeaders() {
+        let submission = Submission(
+            UUID(),
+            to: "https://example.com/\(secret)",
+            body: .jsonText(secret),
+            account: secret,
+            headers: [Header(name: "X-Name", value: secret)],
+            lane: secret,
+            replaces: secret,
+            probe: secret
+        )
+        assertHides(submission)
+        XCTAssertTrue("\(submission)".contains(submission.id.uuidString))
+    }
+
+    func testABodyShowsItsSizeAtMost() {
+        assertHides(Body.jsonText(secret))
+        assertHides(Body.bytes(Data(secret.utf8), contentType: secret))
+        assertHides(Body.file(URL(filePath: "/home/\(secret)"), contentType: secret))
+        XCTAssertEqual("\(Body.bytes(Data([1, 2, 3]), contentType: "a/b"))", "bytes(3 bytes)")
+        XCTAssertEqual("\(Body.empty)", "empty")
+    }
+
+    func testASnapshotShowsHowItStandsAndNotWhoseItIs() {
+        assertHides(snapshot())
+        XCTAssertTrue("\(snapshot())".contains("succeeded"))
+    }
+
+    func testAnOutcomeShowsItsStatusAndItsSize() {
+        assertHides(outcome())
+        XCTAssertEqual("\(outcome())", "Outcome(status: 201, bytes: 11, resultMissing: false)")
+    }
+
+    func testWhateverHoldsASnapshotHidesWhatItHides() {
+        assertHides(Receipt(id: UUID(), kind: .accepted, snapshot: snapshot()))
+        assertHides(Waited.settled(snapshot()))
+        assertHides(Waited.held(snapshot()))
+        assertHides(Waited.timedOut(snapshot()))
+        assertHides(CancelOutcome.alreadyFinal(snapshot()))
+        assertHides(CancelOutcome.mayHaveHappened(snapshot()))
+        assertHides(Page(snapshots: [snapshot()], next: nil))
+        assertHides(SubmitOnceError(.stale(current: snapshot()), "it has changed"))
+        assertHides(SubmitOnceError.Reason.keyReused(id: UUID(), existing: snapshot(), differs: ["url"]))
+    }
+
+    func testCredentialsAndHeadersShowNoValues() {
+        assertHides(Credentials.bearer(secret, validUntil: Date()))
+        assertHides(Credentials(headers: [Header(name: "Authorization", value: secret)]))
+        assertHides(Header(name: "Authorization", value: secret))
+    }
+
+    func testAResultThatSomebodyTypedInIsHidden() {
+        assertHides(Resolution.itHappened(result: secret))
+    }
+
+    func testFinalStatesKnowThatTheyAre() {
+        let final: [SubmissionState] = [
+            .succeeded, .rejected(.refused), .cancelled, .expired, .superseded(by: UUID()), .abandoned,
+        ]
+        XCTAssertTrue(final.allSatisfy(\.isFinal))
+        XCTAssertFalse([SubmissionState.pending, .inFlight, .held(.conflict)].contains(where: \.isFinal))
+    }
+}
