@@ -43,6 +43,7 @@ let package = Package(
             name: "SubmitOnce",
             dependencies: ["SubmitOnceGenerated"],
             path: "bindings/swift/Sources/SubmitOnce",
+            resources: [.copy("PrivacyInfo.xcprivacy")],
             swiftSettings: [.swiftLanguageMode(.v6)]
         ),
         // What the tests start as a process of its own. It is no product.
