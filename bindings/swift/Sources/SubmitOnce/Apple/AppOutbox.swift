@@ -83,10 +83,10 @@
             let center = NotificationCenter.default
             // Both: the first isn't posted at a launch without scenes. That it is told twice changes nothing.
             for name in [UIApplication.willEnterForegroundNotification, UIApplication.didBecomeActiveNotification] {
-                center.addObserver(forName: name, object: nil, queue: nil) { [follower] _ in follower.entered() }
+                _ = center.addObserver(forName: name, object: nil, queue: nil) { [follower] _ in follower.entered() }
             }
             // Without a queue it is called on the thread that posts, the main one, before the app may be suspended.
-            center.addObserver(forName: UIApplication.didEnterBackgroundNotification, object: nil, queue: nil) {
+            _ = center.addObserver(forName: UIApplication.didEnterBackgroundNotification, object: nil, queue: nil) {
                 [follower] _ in follower.left(ApplicationTime())
             }
         }

@@ -10,8 +10,7 @@
         /// the system says of the network.
         ///
         /// An extension that calls this gets an outbox of its own, since it has an Application Support of its
-        /// own. See ``open(at:baseURL:profile:limits:userAgent:tls:boot:installID:credentials:scheduler:onCallbackError:)``
-        /// for the other parameters.
+        /// own. The other parameters are those of the function that opens a file.
         ///
         /// - Parameter name: letters, digits, `-` and `_`.
         public static func open(

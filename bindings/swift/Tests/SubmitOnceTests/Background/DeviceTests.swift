@@ -21,7 +21,7 @@ final class DeviceTests: XCTestCase {
     func testAnOutboxHasAFolderOfItsOwn() throws {
         let support = URL(filePath: "/var/mobile/Containers/Data/Application/1/Library/Application Support")
         let folder = try OutboxFolder(in: support, name: "photos")
-        XCTAssertEqual(folder.url.path(percentEncoded: false), support.path(percentEncoded: false) + "/submit-once/photos/")
+        XCTAssertEqual(folder.url, support.appending(path: "submit-once/photos", directoryHint: .isDirectory))
         XCTAssertEqual(folder.database.lastPathComponent, "outbox.sqlite3")
         XCTAssertEqual(folder.database.deletingLastPathComponent(), folder.url)
     }
