@@ -45,7 +45,7 @@ public final class BackgroundRun: Sendable {
         work = Task.detached {
             do {
                 let outbox = try await open()
-                try Task.checkCancellation()
+                // Also if its time is over by now: it begins nothing then, and orders the next for when it is due.
                 try await outbox.plan.run(kind)
                 return true
             } catch is CancellationError {

@@ -75,8 +75,10 @@ final class FakeTime: BackgroundTime {
         expiration.withLock { $0 }?()
     }
 
-    func waitForEnd() async {
-        for await _ in ended { return }
+    func waitForEnd() async throws {
+        try await inTime { [ended] in
+            for await _ in ended { return }
+        }
     }
 }
 
@@ -97,9 +99,25 @@ final class Reports: Sendable {
         continuation.yield(success)
     }
 
-    func first() async -> Bool? {
-        for await success in stream { return success }
-        return nil
+    func first() async throws -> Bool? {
+        try await inTime { [stream] in
+            for await success in stream { return success }
+            return nil
+        }
+    }
+}
+
+/// What has to come, and fails the test if it doesn't.
+func inTime<T: Sendable>(_ work: @escaping @Sendable () async throws -> T) async throws -> T {
+    try await withThrowingTaskGroup(of: T.self) { group in
+        group.addTask(operation: work)
+        group.addTask {
+            try await Task.sleep(for: .seconds(30))
+            throw Trouble("it did not come")
+        }
+        defer { group.cancelAll() }
+        guard let first = try await group.next() else { throw CancellationError() }
+        return first
     }
 }
 

@@ -24,7 +24,7 @@ final class ForegroundTests: BackgroundTestCase {
         outbox.plan.leaveForeground(time)
         XCTAssertEqual(time.endings, 0)
         try await server.release("gate")
-        await time.waitForEnd()
+        try await time.waitForEnd()
         let snapshot = try await outbox.snapshot(of: id)
         XCTAssertEqual(snapshot.state, .succeeded)
         XCTAssertEqual(scheduler.orders, [:])
@@ -43,7 +43,7 @@ final class ForegroundTests: BackgroundTestCase {
         let time = FakeTime()
         outbox.plan.leaveForeground(time)
         time.expire()
-        await time.waitForEnd()
+        try await time.waitForEnd()
         let snapshot = try await outbox.snapshot(of: id)
         XCTAssertTrue(snapshot.inDoubt)
         XCTAssertEqual(Set(scheduler.orders.keys), [.refresh, .processing])
@@ -54,7 +54,15 @@ final class ForegroundTests: BackgroundTestCase {
         let outbox = try await open(nil, scheduler: nil)
         let time = FakeTime(expiresAtOnce: true)
         outbox.plan.leaveForeground(time)
-        await time.waitForEnd()
+        try await time.waitForEnd()
+        XCTAssertEqual(time.endings, 1)
+    }
+
+    func testTimeThatIsWantedBackBeforeItIsKnownIsGivenBack() {
+        let time = FakeTime(expiresAtOnce: true)
+        let stay = Stay(time)
+        XCTAssertFalse(stay.begin(onExpiration: { stay.end() }))
+        stay.end()
         XCTAssertEqual(time.endings, 1)
     }
 
@@ -67,10 +75,11 @@ final class ForegroundTests: BackgroundTestCase {
         try await server.await()
         let states = outbox.updates(of: id)
         outbox.plan.leaveForeground(FakeTime(isGranted: false))
-        for try await snapshot in states where snapshot.state == .pending {
-            XCTAssertTrue(snapshot.inDoubt)
-            break
+        let snapshot = try await inTime {
+            for try await snapshot in states where snapshot.state == .pending { return snapshot }
+            throw Trouble("it ended")
         }
+        XCTAssertTrue(snapshot.inDoubt)
     }
 
     func testLeavingAndComingBackQuicklyGoesOnDelivering() async throws {
@@ -85,7 +94,7 @@ final class ForegroundTests: BackgroundTestCase {
         }
         outbox.plan.enterForeground()
         for time in times {
-            await time.waitForEnd()
+            try await time.waitForEnd()
             XCTAssertEqual(time.endings, 1)
         }
         let id = try await outbox.orderTea().id
@@ -99,7 +108,7 @@ final class ForegroundTests: BackgroundTestCase {
             let time = FakeTime()
             outbox.plan.enterForeground()
             outbox.plan.leaveForeground(time)
-            await time.waitForEnd()
+            try await time.waitForEnd()
         }
         let look = try await outbox.drain(for: .zero)
         XCTAssertEqual(look.stopped, .suspended)

@@ -10,7 +10,7 @@ final class RunTests: BackgroundTestCase {
         let outbox = try await open(server, scheduler: scheduler)
         _ = try await outbox.orderTea()
         let run = launch(.refresh) { outbox }
-        let success = await reports.first()
+        let success = try await reports.first()
         XCTAssertEqual(success, true)
         XCTAssertEqual(scheduler.orders, [:])
         run.expire()
@@ -26,7 +26,7 @@ final class RunTests: BackgroundTestCase {
         let outbox = try await open(server, scheduler: scheduler)
         _ = try await outbox.orderTea()
         _ = launch(.processing) { outbox }
-        let success = await reports.first()
+        let success = try await reports.first()
         XCTAssertEqual(success, true)
         for kind in RunKind.allCases {
             let wait = try XCTUnwrap(scheduler.orders[kind]?.earliest).timeIntervalSinceNow
@@ -44,7 +44,7 @@ final class RunTests: BackgroundTestCase {
         try await server.await()
         run.expire()
         run.expire()
-        let success = await reports.first()
+        let success = try await reports.first()
         XCTAssertEqual(success, false)
         let snapshot = try await outbox.snapshot(of: id)
         XCTAssertTrue(snapshot.inDoubt)
@@ -64,7 +64,7 @@ final class RunTests: BackgroundTestCase {
         try await server.await()
         outbox.plan.enterForeground()
         run.expire()
-        _ = await reports.first()
+        _ = try await reports.first()
         try await server.release("gate")
         let waited = try await outbox.wait(for: id, upTo: .seconds(30))
         guard case .settled(let snapshot) = waited else { return XCTFail("\(waited)") }
@@ -81,7 +81,7 @@ final class RunTests: BackgroundTestCase {
             return outbox
         }
         run.expire()
-        let success = await reports.first()
+        let success = try await reports.first()
         XCTAssertEqual(success, false)
         assertOnlyTroubleIsOrdered(.refresh)
         gate.open()
@@ -94,7 +94,7 @@ final class RunTests: BackgroundTestCase {
     func testAnOutboxThatCannotBeOpenedIsTriedAgain() async throws {
         let locked = SubmitOnceError(.storage(.unavailable), "before the first unlock")
         _ = launch(.processing) { throw locked }
-        let success = await reports.first()
+        let success = try await reports.first()
         XCTAssertEqual(success, false)
         XCTAssertEqual(complaints.errors.map { $0 as? SubmitOnceError }, [locked])
         assertOnlyTroubleIsOrdered(.processing)
@@ -106,7 +106,7 @@ final class RunTests: BackgroundTestCase {
         _ = try await outbox.orderTea()
         scheduler.refuse(true)
         _ = launch(.refresh) { outbox }
-        let success = await reports.first()
+        let success = try await reports.first()
         XCTAssertEqual(success, true)
         let effects = try await server.summary().effects
         XCTAssertEqual(effects, 1)
