@@ -45,6 +45,7 @@ final class ForegroundTests: BackgroundTestCase {
         time.expire()
         try await time.waitForEnd()
         let snapshot = try await outbox.snapshot(of: id)
+        XCTAssertEqual(snapshot.state, .pending)
         XCTAssertTrue(snapshot.inDoubt)
         XCTAssertEqual(Set(scheduler.orders.keys), [.refresh, .processing])
         XCTAssertEqual(time.endings, 1)
