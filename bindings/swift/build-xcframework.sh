@@ -117,7 +117,7 @@ report_problems() {
 build() {
   local target=$1
   run env IPHONEOS_DEPLOYMENT_TARGET=$ios MACOSX_DEPLOYMENT_TARGET=$macos CARGO_INCREMENTAL=0 \
-    "RUSTFLAGS=--remap-path-prefix=$HOME=/user --remap-path-prefix=$repository=/submit-once" \
+    "CARGO_ENCODED_RUSTFLAGS=--remap-path-prefix=$HOME=/user"$'\x1f'"--remap-path-prefix=$repository=/submit-once" \
     cargo rustc --package submit-once --lib --crate-type staticlib --profile $profile --locked \
     --target "$target" --target-dir "$target_folder"
 }

@@ -58,22 +58,21 @@ refuses "no reason for the boot time" "sed -i.bak 's/35F9.1/0/' bindings/swift/S
 
 # Header, module map and library fit: a C module that is found in Headers, and a program that links.
 natives=(bindings/target/native/*/)
-if [[ -d ${natives[0]} ]]; then
-  staged=bindings/target/xcframework-check
-  rm -rf "$staged"
-  mkdir -p "$staged/Headers/SubmitOnceFFI"
-  cp "$ffi"/* "$staged/Headers/SubmitOnceFFI/"
-  printf '%s\n' '@import SubmitOnceFFI;' \
-    'int main(void) { return ffi_submit_once_uniffi_contract_version() == 0; }' >"$staged/main.m"
-  # In its folder and by name: the toolchain may see the repository elsewhere.
-  # shellcheck disable=SC2016 # The inner shell expands them.
-  SWIFT_ENV_LD_LIBRARY_PATH="${natives[0]}" bindings/swift/toolchain.sh sh -c '
-    set -e
-    clang=$(command -v clang || echo /usr/libexec/swift/bin/clang)
-    "$clang" -fmodules -fmodules-cache-path="$1/cache" -I "$1/Headers/SubmitOnceFFI" -c "$1/main.m" -o "$1/main.o"
-    "$clang" "$1/main.o" -L "$2" -lsubmit_once -o "$1/main"
-    "$1/main"
-  ' sh "$staged" "${natives[0]}" || fail "header, module map and library don't fit"
-  checks=$((checks + 1))
-fi
+[[ -d ${natives[0]} ]] || fail "there is no native library; run bindings/build-native.sh"
+staged=bindings/target/xcframework-check
+rm -rf "$staged"
+mkdir -p "$staged/Headers/SubmitOnceFFI"
+cp "$ffi"/* "$staged/Headers/SubmitOnceFFI/"
+printf '%s\n' '@import SubmitOnceFFI;' \
+  'int main(void) { return ffi_submit_once_uniffi_contract_version() == 0; }' >"$staged/main.m"
+# In its folder and by name: the toolchain may see the repository elsewhere.
+# shellcheck disable=SC2016 # The inner shell expands them.
+SWIFT_ENV_LD_LIBRARY_PATH="${natives[0]}" bindings/swift/toolchain.sh sh -c '
+  set -e
+  clang=$(command -v clang || echo /usr/libexec/swift/bin/clang)
+  "$clang" -fmodules -fmodules-cache-path="$1/cache" -I "$1/Headers" -c "$1/main.m" -o "$1/main.o"
+  "$clang" "$1/main.o" -L "$2" -lsubmit_once -o "$1/main"
+  "$1/main"
+' sh "$staged" "${natives[0]}" || fail "header, module map and library don't fit"
+checks=$((checks + 1))
 printf 'test-xcframework.sh: %d checks\n' "$checks"

@@ -189,3 +189,25 @@ fn a_drain_begins_nothing_either_while_it_winds_down_and_one_that_comes_later_do
         assert_eq!(drain(&outbox).await.succeeded, 2);
     });
 }
+
+/// A background run that comes while the app leaves doesn't bring the foreground's delivery back.
+#[test]
+fn a_drain_that_ends_winding_down_is_all_that_goes_on() {
+    let place = Place::new();
+    simulate(8, |world| async move {
+        let outbox = world.open(&place);
+        world.network.always(takes(5));
+        outbox.submit(order(&outbox, "form 1")).unwrap();
+        outbox.start().unwrap();
+        world.pass(SECOND).await;
+        let (wound_down, report) = tokio::join!(outbox.wind_down(HOUR), async {
+            world.pass(SECOND).await;
+            drain(&outbox).await
+        });
+        assert_eq!(wound_down.unwrap(), WindDown::Resumed);
+        assert_eq!(report.succeeded, 1);
+        outbox.submit(order(&outbox, "form 2")).unwrap();
+        world.pass(HOUR).await;
+        assert_eq!(world.network.seen().len(), 1);
+    });
+}

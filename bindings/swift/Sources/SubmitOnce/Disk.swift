@@ -21,4 +21,11 @@ final class Disk: Sendable {
             }
         }
     }
+
+    /// The same for what can't fail.
+    func always<T: Sendable>(_ work: @escaping @Sendable () -> T) async -> T {
+        await withCheckedContinuation { continuation in
+            queue.addOperation { continuation.resume(returning: work()) }
+        }
+    }
 }

@@ -17,16 +17,23 @@ public final class Outbox: Sendable {
     let observing: Observing
     private let desk: CredentialsDesk?
     private let closed = Locked(false)
+    let runs: Runs
 
     /// What opening found and did.
     public let openReport: OpenReport
 
+    /// What happens when the app leaves the foreground, comes back, and is given time in the background.
+    public var plan: BackgroundPlan { BackgroundPlan(outbox: self, runs: runs) }
+
     private init(
         _ raw: RawOutbox,
         credentials: CredentialsProvider?,
+        scheduler: RunScheduler?,
         onCallbackError: @escaping @Sendable (any Error) -> Void
     ) throws {
         let disk = Disk()
+        let runs = Runs(raw, disk: disk, scheduler: scheduler, onError: onCallbackError)
+        self.runs = runs
         self.raw = raw
         self.disk = disk
         openReport = raw.openReport()
@@ -37,12 +44,10 @@ public final class Outbox: Sendable {
                 supply: { [weak raw] account, credentials in
                     guard let raw else { return }
                     try await disk.run { try raw.supply(credentials, of: account) }
+                    await runs.request(.any)
                 },
                 onError: onCallbackError
             )
-        }
-        if let desk {
-            try raw.setCredentialsListener(listener: desk)
         }
     }
 
@@ -64,7 +69,8 @@ public final class Outbox: Sendable {
     ///   - boot: what identifies this boot of the device, where the host knows better than the system.
     ///   - installID: what identifies this installation, and is never restored with a backup.
     ///   - credentials: asked when an account's requests need credentials.
-    ///   - onCallbackError: told of what the provider threw.
+    ///   - scheduler: orders background runs.
+    ///   - onCallbackError: told of what the provider and the scheduler threw.
     /// - Throws: ``SubmitOnceError`` with the reasons `cannotOpen`, `storage` and `invalid`; nothing has been
     ///   moved or deleted then.
     public static func open(
@@ -77,6 +83,7 @@ public final class Outbox: Sendable {
         boot: String? = nil,
         installID: String? = nil,
         credentials: CredentialsProvider? = nil,
+        scheduler: RunScheduler? = nil,
         onCallbackError: @escaping @Sendable (any Error) -> Void = { _ in }
     ) async throws -> Outbox {
         let config = try OutboxConfig(
@@ -89,9 +96,18 @@ public final class Outbox: Sendable {
             boot: boot?.carried("boot"),
             installId: installID?.carried("installID")
         )
-        return try await Disk().run {
-            try Outbox(RawOutbox.open(config: config), credentials: credentials, onCallbackError: onCallbackError)
+        let outbox = try await Disk().run {
+            try Outbox(
+                RawOutbox.open(config: config),
+                credentials: credentials,
+                scheduler: scheduler,
+                onCallbackError: onCallbackError
+            )
         }
+        // First: from here on, what is asked for is ordered.
+        try await outbox.runs.repair()
+        try outbox.askForCredentials()
+        return outbox
     }
 
     /// The ID of an intent, for example "new-order-form": the same one after the process died and after "back
@@ -117,7 +133,9 @@ public final class Outbox: Sendable {
     @discardableResult
     public func submit(_ submission: Submission) async throws -> Receipt {
         let lowered = try submission.lowered()
-        return try await call { try $0.submit(submission: lowered).lifted() }
+        let raw = try await call { try $0.submit(submission: lowered) }
+        await runs.submitted(raw.runRequested ? [submission.network] : [])
+        return try raw.lifted()
     }
 
     /// Takes several submissions over, all or none, in one transaction.
@@ -128,7 +146,9 @@ public final class Outbox: Sendable {
             throw SubmitOnceError.bodyTooLarge(bytes: size)
         }
         let lowered = try submissions.map { try $0.lowered() }
-        return try await call { try $0.submitAll(submissions: lowered).map { try $0.lifted() } }
+        let raw = try await call { try $0.submitAll(submissions: lowered) }
+        await runs.submitted(Set(zip(submissions, raw).filter(\.1.runRequested).map(\.0.network)))
+        return try raw.map { try $0.lifted() }
     }
 
     /// How a submission stands, with its result once it has one.
@@ -216,7 +236,7 @@ public final class Outbox: Sendable {
     @discardableResult
     public func resolve(_ id: UUID, revision: Int64, as resolution: Resolution) async throws -> Snapshot {
         let lowered = try resolution.lowered()
-        return try await call {
+        return try await asking {
             try $0.resolve(id: id.lowered(), revision: revision, resolution: lowered).lifted()
         }
     }
@@ -225,14 +245,14 @@ public final class Outbox: Sendable {
     /// second submission.
     @discardableResult
     public func wake(_ id: UUID) async throws -> Snapshot {
-        try await call { try $0.wake(id: id.lowered()).lifted() }
+        try await asking { try $0.wake(id: id.lowered()).lifted() }
     }
 
     /// Signs an account in, and any other out. Which one is remembered; its credentials are not. What others
     /// have submitted is kept and waits.
     public func signIn(_ account: String) async throws {
         let account = try account.carried("account")
-        try await call { try $0.signIn(account: account) }
+        try await asking { try $0.signIn(account: account) }
     }
 
     /// Signs the account out and forgets its credentials. What it has submitted waits for it.
@@ -250,7 +270,7 @@ public final class Outbox: Sendable {
     /// - Throws: ``SubmitOnceError`` with the reason `notSignedIn` for another account than the one that is
     ///   signed in.
     public func supply(_ credentials: Credentials, of account: String) async throws {
-        try await call { try $0.supply(credentials, of: account) }
+        try await asking { try $0.supply(credentials, of: account) }
     }
 
     /// Tells what the system says of the network. A hint: nothing depends on its coming.
@@ -327,6 +347,19 @@ public final class Outbox: Sendable {
         try await disk.run { [raw] in try work(raw) }
     }
 
+    /// A call after which something may be due.
+    private func asking<T: Sendable>(_ work: @escaping @Sendable (RawOutbox) throws -> T) async throws -> T {
+        let result = try await call(work)
+        await runs.request(.any)
+        return result
+    }
+
+    private func askForCredentials() throws {
+        if let desk {
+            try translated { try raw.setCredentialsListener(listener: desk) }
+        }
+    }
+
     /// A call that waits, and ends when its task is cancelled.
     private func waiting<T: Sendable>(
         _ call: @escaping @Sendable (Cancellation) async throws -> T?
@@ -340,6 +373,10 @@ public final class Outbox: Sendable {
         guard let result else { throw CancellationError() }
         return result
     }
+}
+
+extension Submission {
+    fileprivate var network: RunNetwork { unmeteredOnly ? .unmetered : .any }
 }
 
 extension RawOutbox {
