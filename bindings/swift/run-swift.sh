@@ -32,6 +32,8 @@ folder=$(bindings/swift/toolchain.sh pwd)/bindings/target
 native=$folder/native/$(basename "${natives[0]}")
 export SWIFT_ENV_LD_LIBRARY_PATH=$native
 export SWIFT_ENV_SUBMIT_ONCE_PROGRAMS=$folder
+# Of a crash it would ask at a terminal, and keep the crashed process.
+export SWIFT_ENV_SWIFT_BACKTRACE=enable=no
 
 command=$1
 shift

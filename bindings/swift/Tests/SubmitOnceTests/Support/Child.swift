@@ -15,6 +15,7 @@ final class Child: Sendable {
         process.arguments = arguments
         process.standardInput = input
         process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
         try process.run()
         self.process = Locked(process)
         self.input = input.fileHandleForWriting

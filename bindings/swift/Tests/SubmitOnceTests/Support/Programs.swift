@@ -14,13 +14,15 @@ enum Programs {
             .deletingLastPathComponent() ?? Bundle.main.bundleURL
     #endif
 
-    /// A program, with what it prints on standard output.
+    /// A program, with what it prints on standard output. What it says on standard error is lost.
     static func start(_ program: URL, _ arguments: [String]) throws -> (process: Process, output: FileHandle) {
         let process = Process()
         let output = Pipe()
         process.executableURL = program
         process.arguments = arguments
         process.standardOutput = output
+        // It may outlive tests that crash, and who started those waits for whoever can write to their streams.
+        process.standardError = FileHandle.nullDevice
         try process.run()
         return (process, output.fileHandleForReading)
     }
