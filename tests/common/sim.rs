@@ -354,6 +354,11 @@ pub fn status(status: u16) -> Play {
     Play::Answer(Duration::from_millis(50), answer(status, r#"{"n":1}"#))
 }
 
+/// 201 to every request, after so long.
+pub fn takes(seconds: u64) -> impl Fn(&WireRequest) -> Play {
+    move |_| Play::Answer(Duration::from_secs(seconds), answer(201, "{}"))
+}
+
 /// A status with a header.
 pub fn status_with(code: u16, name: &str, value: &str) -> Play {
     let mut answer = answer(code, "{}");

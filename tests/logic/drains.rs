@@ -2,16 +2,12 @@
 
 use std::time::Duration;
 
-use submit_once::{DrainBudget, DrainStop, Limits, OutboxError, SubmissionState, WireRequest};
+use submit_once::{DrainBudget, DrainStop, Limits, OutboxError, SubmissionState};
 
 use crate::common::Place;
-use crate::common::sim::{Play, answer, drain, order, simulate, status};
+use crate::common::sim::{Play, drain, order, simulate, status, takes};
 
 const HOUR: Duration = Duration::from_secs(3_600);
-
-fn takes(seconds: u64) -> impl Fn(&WireRequest) -> Play {
-    move |_| Play::Answer(Duration::from_secs(seconds), answer(201, "{}"))
-}
 
 /// F40: ten seconds, four for each: two are done, and the third isn't begun.
 #[test]

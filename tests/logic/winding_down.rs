@@ -2,19 +2,13 @@
 
 use std::time::Duration;
 
-use submit_once::{
-    Cancellation, DrainBudget, DrainStop, Limits, SubmissionState, WindDown, WireRequest,
-};
+use submit_once::{Cancellation, DrainBudget, DrainStop, Limits, SubmissionState, WindDown};
 
 use crate::common::Place;
-use crate::common::sim::{Play, answer, drain, order, simulate};
+use crate::common::sim::{Play, drain, order, simulate, takes};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const SECOND: Duration = Duration::from_secs(1);
-
-fn takes(seconds: u64) -> impl Fn(&WireRequest) -> Play {
-    move |_| Play::Answer(Duration::from_secs(seconds), answer(201, "{}"))
-}
 
 /// What is on the wire comes to its end, nothing else is begun, and then it is quiet.
 #[test]
