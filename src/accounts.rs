@@ -7,6 +7,7 @@ use crate::clock::WallMs;
 use crate::delivery::credentials::CredentialsListener;
 use crate::delivery::engine::NetworkKind;
 use crate::error::OutboxError;
+use crate::model::outcome::{SignOut, SignedOutReport};
 use crate::model::request::{check_account, read_credentials};
 use crate::model::submission::Header;
 use crate::outbox::Outbox;
@@ -29,12 +30,15 @@ impl Outbox {
         Ok(())
     }
 
-    /// Signs the account out and forgets its credentials. What it has submitted is kept and waits
-    /// for it to come back; requests that are on the wire come to their end.
-    pub fn sign_out(&self) -> Result<(), OutboxError> {
+    /// Signs the account out and forgets its credentials. With `Keep`, what it has submitted is kept
+    /// and waits for it to come back; requests that are on the wire come to their end. With `Purge`,
+    /// everything of it ends and is deleted: requests on the wire are stopped, what is in doubt is
+    /// abandoned; only what recognises late duplicates stays. A purge that a kill interrupts goes on
+    /// at the next opening.
+    pub fn sign_out(&self, how: SignOut) -> Result<SignedOutReport, OutboxError> {
         let store = self.store()?;
         self.core.engine.parts().desk.forget();
-        store.sign_out()
+        store.sign_out(how)
     }
 
     /// The account that is signed in, here or by another process.

@@ -127,11 +127,11 @@ pub enum OutboxError {
         /// The most.
         most: u64,
     },
-    /// This version doesn't deliver that yet, and doesn't pretend to.
-    #[error("{feature:?} is not supported yet; leave it out")]
-    NotYetSupported {
-        /// What.
-        feature: Feature,
+    /// A parent isn't known here. Submit it first; then nothing can wait for itself.
+    #[error("the parent {id} isn't known here; submit it first")]
+    UnknownParent {
+        /// The parent.
+        id: SubmissionId,
     },
     /// The ID belongs to another submission. Nothing was stored or sent. A new action needs a new
     /// ID.
@@ -195,9 +195,11 @@ pub enum OutboxError {
         /// How it stands.
         current: Box<Snapshot>,
     },
-    /// The stored bytes are damaged and can't be sent again. Only "it happened" and "give up" are
-    /// left; for a new attempt submit a new action.
-    #[error("the stored bytes are damaged and can't be sent; decide it happened, or give up")]
+    /// What is stored can't be sent: it is damaged, or a part of it is missing. A part can be
+    /// supplied with `FillParts`; else only "it happened" and "give up" are left, and a new action.
+    #[error(
+        "what is stored can't be sent: supply its missing parts, decide it happened, or give up"
+    )]
     CannotRetry {
         /// How it stands.
         current: Box<Snapshot>,
@@ -209,19 +211,6 @@ pub enum OutboxError {
         #[from]
         storage: StorageError,
     },
-}
-
-/// What this version doesn't deliver yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, uniffi::Enum)]
-pub enum Feature {
-    /// Ordering keys.
-    Lanes,
-    /// Latest-wins keys.
-    LatestWins,
-    /// Submissions that wait for others.
-    Dependencies,
-    /// Status probes.
-    Probes,
 }
 
 /// What a listener may throw. It changes nothing.

@@ -71,15 +71,17 @@ pub use delivery::transport::{
 };
 pub use delivery::wind_down::WindDown;
 pub use entropy::{Entropy, SystemEntropy};
-pub use error::{Feature, ListenerError, OpenError, OutboxError, StorageError};
+pub use error::{ListenerError, OpenError, OutboxError, StorageError};
 pub use listener::ChangeListener;
-pub use metrics::Stats;
+pub use metrics::{HeldCount, SettleTimes, Stats};
 pub use model::id::{
     IdError, SubmissionId, derive_submission_id, new_submission_id, parse_submission_id,
 };
+pub use model::links::{LanePolicy, ParentPart, PartSource, PartTarget, PartValue};
 pub use model::outcome::{
-    CancelOutcome, Change, ChangePage, ListFilter, Outcome, PageRequest, Receipt, ReceiptKind,
-    Resolution, Snapshot, SnapshotPage, Waited, WaitingFor,
+    CancelOutcome, Change, ChangePage, ListFilter, ListState, Outcome, PageRequest, Receipt,
+    ReceiptKind, Resolution, ResolvedAll, SignOut, SignedOutReport, Snapshot, SnapshotPage,
+    UploadProgress, Waited, WaitingFor,
 };
 pub use model::state::{HoldReason, RejectReason, SubmissionState};
 pub use model::submission::{Body, Effect, Header, Submission};
@@ -87,11 +89,12 @@ pub use outbox::{Outbox, Reconciled};
 pub use policy::built_in::{BuiltInProfile, built_in_profile, profile_from_json};
 pub use policy::classify::Fault;
 pub use policy::limits::{Limits, default_limits};
+pub use policy::probe::StatusProbe;
 pub use policy::profile::{KeyPlace, KeyScope, KeySpelling, ReplayedErrors, ServerProfile};
 pub use policy::rules::{AnswerRule, HeaderCondition, MemberCondition, RuleVerdict};
-pub use progress::{ProgressListener, UploadProgress};
+pub use progress::ProgressListener;
 pub use runs::RunNetwork;
 pub use runtime::{BoxFuture, Executor, OwnRuntime};
-pub use store::OpenReport;
+pub use store::{OpenReport, Salvage};
 
 uniffi::setup_scaffolding!();

@@ -14,10 +14,11 @@ use crate::error::{OpenError, OutboxError};
 use crate::metrics::{Calls, Stats};
 use crate::model::id::SubmissionId;
 use crate::model::outcome::{
-    CancelOutcome, ChangePage, ListFilter, PageRequest, Receipt, ReceiptKind, Resolution, Snapshot,
-    SnapshotPage, WaitingFor,
+    CancelOutcome, ChangePage, ListFilter, PageRequest, Receipt, ReceiptKind, Resolution,
+    ResolvedAll, Snapshot, SnapshotPage, WaitingFor,
 };
 use crate::model::request::FrozenRequest;
+use crate::model::state::HoldReason;
 use crate::model::submission::{Body, Submission};
 use crate::policy::limits::{LONGEST, MAX_NAME_BYTES};
 use crate::store::{Intake, OpenReport, Store, cancel_outcome, read_source};
@@ -154,7 +155,7 @@ impl Outbox {
                 "use zero, or next of the page before",
             ));
         }
-        let mut page = self.store()?.list(filter, page)?;
+        let mut page = self.store()?.list(&filter, page)?;
         for snapshot in &mut page.snapshots {
             self.see(snapshot);
         }
@@ -220,6 +221,31 @@ impl Outbox {
         self.see(&mut snapshot);
         self.core.engine.nudge();
         Ok(snapshot)
+    }
+
+    /// Decides everything that is held for a reason, one by one: what the decision can't be made for
+    /// stays held. Takes a transaction for every hundred or so.
+    ///
+    /// # Errors
+    /// [`OutboxError::Storage`]. What was decided before stays decided; call again.
+    pub fn resolve_all(
+        &self,
+        reason: HoldReason,
+        resolution: Resolution,
+    ) -> Result<ResolvedAll, OutboxError> {
+        let credentials = self.core.engine.parts().desk.usable();
+        let number = credentials.map(|usable| usable.number);
+        let resolved = self.store()?.resolve_all(reason, &resolution, number);
+        self.core.engine.nudge();
+        resolved
+    }
+
+    /// Lets a lane go on that stopped since one of its submissions was rejected or given up. The lane
+    /// is that of an account, or of nobody. True if it had stopped.
+    pub fn release_lane(&self, account: Option<String>, lane: String) -> Result<bool, OutboxError> {
+        let released = self.store()?.release_lane(account.as_deref(), &lane)?;
+        self.core.engine.nudge();
+        Ok(released)
     }
 
     /// Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
@@ -288,7 +314,11 @@ impl Outbox {
             usable.is_none_or(|usable| usable.account != *account)
         });
         match waiting_for {
-            WaitingFor::SignedOut => {}
+            WaitingFor::SignedOut
+            | WaitingFor::Lane { .. }
+            | WaitingFor::Newer { .. }
+            | WaitingFor::Older { .. }
+            | WaitingFor::Parent { .. } => {}
             _ if lacks_credentials => *waiting_for = WaitingFor::Credentials,
             WaitingFor::Unmetered if engine.network() == Some(NetworkKind::Unmetered) => {
                 *waiting_for = WaitingFor::Due {
@@ -300,6 +330,7 @@ impl Outbox {
             | WaitingFor::Certificate { .. }
             | WaitingFor::Unmetered
             | WaitingFor::Gate { .. }
+            | WaitingFor::Probe { .. }
             | WaitingFor::Credentials => {}
         }
     }

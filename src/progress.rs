@@ -9,21 +9,10 @@ use tokio::sync::Notify;
 use crate::core::lock;
 use crate::error::{ListenerError, OutboxError};
 use crate::model::id::SubmissionId;
+use crate::model::outcome::UploadProgress;
 use crate::outbox::Outbox;
 use crate::policy::limits::{PROGRESS_EVERY, PROGRESS_FROM};
 use crate::runtime::{Executor, run_blocking};
-
-/// How much of a body has been handed to the network. Less than before where a request is repeated:
-/// it begins anew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, uniffi::Record)]
-pub struct UploadProgress {
-    /// The submission.
-    pub id: SubmissionId,
-    /// Bytes so far. All of them doesn't mean that the server has answered.
-    pub sent: u64,
-    /// Bytes in all.
-    pub total: u64,
-}
 
 /// Told how far large bodies have come.
 #[uniffi::export(rust, foreign)]

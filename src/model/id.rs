@@ -175,3 +175,16 @@ pub fn derive_submission_id(
 pub fn parse_submission_id(text: String) -> Result<SubmissionId, IdError> {
     SubmissionId::parse(&text)
 }
+
+impl serde::Serialize for SubmissionId {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for SubmissionId {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}

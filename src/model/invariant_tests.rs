@@ -163,8 +163,12 @@ fn no_event_but_evidence_closes_a_doubt() {
 #[test]
 fn every_accepted_retry_can_be_sent() {
     let mut retried = 0;
-    for state in states() {
-        let Ok(decided) = next(&state, Event::Decided(Decision::Retry)) else {
+    let decisions = [Decision::Retry, Decision::Fill];
+    for (state, decision) in decisions
+        .iter()
+        .flat_map(|of| states().into_iter().map(|state| (state, *of)))
+    {
+        let Ok(decided) = next(&state, Event::Decided(decision)) else {
             continue;
         };
         if state.visible.is_final() {
@@ -178,6 +182,7 @@ fn every_accepted_retry_can_be_sent() {
         retried += 1;
     }
     let held = |state: &&State| matches!(state.visible, SubmissionState::Held { .. });
+    // What is damaged is never sent again; what lacks a part is sent once that is filled in.
     let damaged = 4;
     assert_eq!(retried, states().iter().filter(held).count() - damaged);
 }
@@ -185,7 +190,8 @@ fn every_accepted_retry_can_be_sent() {
 #[test]
 fn only_a_decision_to_retry_starts_anew() {
     for (state, event, transition) in changes() {
-        let retried = event == Event::Decided(Decision::Retry) && !state.visible.is_final();
+        let retried = matches!(event, Event::Decided(Decision::Retry | Decision::Fill))
+            && !state.visible.is_final();
         assert_eq!(transition.fresh_start, retried, "{event:?} in {state:?}");
     }
 }

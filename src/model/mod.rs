@@ -4,6 +4,7 @@ pub mod body;
 pub mod fingerprint;
 pub mod id;
 pub mod key_place;
+pub mod links;
 pub mod outcome;
 pub mod request;
 pub mod state;

@@ -1,10 +1,11 @@
 //! What the app sees of a submission: receipts, snapshots, outcomes, changes.
 
 use std::fmt;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::id::SubmissionId;
-use super::state::SubmissionState;
+use super::links::PartValue;
+use super::state::{HoldReason, SubmissionState};
 use super::submission::{Effect, Header};
 
 /// What `submit` returns, once the submission is durable.
@@ -46,6 +47,10 @@ pub struct Snapshot {
     pub url: String,
     /// What a repeat does at the server.
     pub effect: Effect,
+    /// The lane that it goes in.
+    pub lane: Option<String>,
+    /// Its latest-wins key.
+    pub replaces: Option<String>,
     /// The state.
     pub state: SubmissionState,
     /// Grows with each change of this submission. Drop an event whose revision isn't greater than
@@ -55,16 +60,34 @@ pub struct Snapshot {
     pub waiting_for: Option<WaitingFor>,
     /// Attempts so far.
     pub attempts: u32,
+    /// When the next attempt is due at the latest, if that is a matter of time.
+    pub next_attempt_at: Option<SystemTime>,
     /// True while an attempt may have taken effect without our knowing.
     pub in_doubt: bool,
     /// When it was accepted, by this device's clock.
     pub accepted_at: SystemTime,
+    /// How long ago that is, by the same clock; zero if the clock was set back.
+    pub age: Duration,
+    /// How far a large body has come, while it is on the wire from this process.
+    pub progress: Option<UploadProgress>,
     /// How the last attempt that ended badly ended, in words for a log or a support screen.
     pub last_problem: Option<String>,
     /// The first and only result, once there is one.
     pub outcome: Option<Outcome>,
     /// What came after the end, in words: evidence that was recorded beside a final state.
     pub late_evidence: Option<String>,
+}
+
+/// How much of a body has been handed to the network. Less than before where a request is repeated:
+/// it begins anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, uniffi::Record)]
+pub struct UploadProgress {
+    /// The submission.
+    pub id: SubmissionId,
+    /// Bytes so far. All of them doesn't mean that the server has answered.
+    pub sent: u64,
+    /// Bytes in all.
+    pub total: u64,
 }
 
 impl fmt::Debug for Snapshot {
@@ -116,6 +139,32 @@ pub enum WaitingFor {
     Credentials,
     /// For its account to sign in.
     SignedOut,
+    /// For the one before it in its lane: to be settled; or, if that was rejected or given up, for
+    /// `release_lane`.
+    Lane {
+        /// The one before it.
+        id: SubmissionId,
+    },
+    /// For a newer one of its latest-wins key: it goes on only if that ends without success.
+    Newer {
+        /// The newer one.
+        id: SubmissionId,
+    },
+    /// For an older one of its latest-wins key, which is on the wire, or which others depend on.
+    Older {
+        /// The older one.
+        id: SubmissionId,
+    },
+    /// For a submission whose success it depends on.
+    Parent {
+        /// The parent.
+        id: SubmissionId,
+    },
+    /// For a status probe, which is asked at this time.
+    Probe {
+        /// The time.
+        at: SystemTime,
+    },
 }
 
 /// How a submission ended.
@@ -203,6 +252,12 @@ pub enum Resolution {
     },
     /// Stop asking. Nothing is claimed about whether it happened.
     GiveUp,
+    /// Supply the parts that the parent's result lacks, of a submission held for that. It is frozen
+    /// then, and sent.
+    FillParts {
+        /// A value for each part that is missing; others are left as they are.
+        values: Vec<PartValue>,
+    },
 }
 
 impl fmt::Debug for Resolution {
@@ -219,6 +274,9 @@ impl fmt::Debug for Resolution {
                 .field("result_bytes", &result.as_ref().map(String::len))
                 .finish(),
             Self::GiveUp => f.write_str("GiveUp"),
+            Self::FillParts { values } => {
+                f.debug_struct("FillParts").field("values", values).finish()
+            }
         }
     }
 }
@@ -257,12 +315,81 @@ pub enum ChangePage {
     },
 }
 
-/// Which submissions to list.
+/// What became of a decision about many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, uniffi::Record)]
+pub struct ResolvedAll {
+    /// So many were decided.
+    pub resolved: u32,
+    /// So many are held as before, since the decision can't be made for them: a retry that needs
+    /// `accept_second_effect`, or whose bytes are damaged.
+    pub refused: u32,
+}
+
+/// What becomes of an account's submissions when it signs out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, uniffi::Enum)]
-pub enum ListFilter {
-    /// All.
+pub enum SignOut {
+    /// They are kept, and wait for the account to come back.
     #[default]
-    All,
+    Keep,
+    /// They end: what can't have happened is cancelled, what is in doubt is abandoned. Requests,
+    /// results and intents are deleted; only what recognises late duplicates stays, without a URL or a
+    /// body.
+    Purge,
+}
+
+/// What signing out did.
+#[derive(Debug, Clone, PartialEq, Eq, Default, uniffi::Record)]
+pub struct SignedOutReport {
+    /// Who was signed in.
+    pub account: Option<String>,
+    /// Unsettled submissions that wait for it to come back.
+    pub kept: u32,
+    /// Submissions that were cancelled: they never happened and never will.
+    pub cancelled: u32,
+    /// Submissions in doubt that were abandoned.
+    pub abandoned: u32,
+    /// Submissions that had succeeded, and only whose results were still asked for.
+    pub succeeded: u32,
+}
+
+/// Which submissions to list: those that fit everything that is given.
+#[derive(Debug, Clone, PartialEq, Eq, Default, uniffi::Record)]
+pub struct ListFilter {
+    /// Only these.
+    #[uniffi(default = None)]
+    pub state: Option<ListState>,
+    /// Only those held for this.
+    #[uniffi(default = None)]
+    pub reason: Option<HoldReason>,
+    /// Only this account's.
+    #[uniffi(default = None)]
+    pub account: Option<String>,
+    /// Only those of this lane.
+    #[uniffi(default = None)]
+    pub lane: Option<String>,
+    /// Only those of this latest-wins key.
+    #[uniffi(default = None)]
+    pub replaces: Option<String>,
+}
+
+impl ListFilter {
+    /// All.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// Those in a state.
+    pub fn of(state: ListState) -> Self {
+        Self {
+            state: Some(state),
+            ..Self::default()
+        }
+    }
+}
+
+/// A kind of state, to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, uniffi::Enum)]
+pub enum ListState {
     /// Neither settled nor held.
     Moving,
     /// Waiting for a decision.
@@ -296,6 +423,7 @@ impl Default for PageRequest {
 pub struct SnapshotPage {
     /// The entries. Their outcomes carry no bodies; ask `snapshot` for one.
     pub snapshots: Vec<Snapshot>,
-    /// Where the next page starts, if there is one.
+    /// Where the next page starts, if there is one. A page may have fewer entries than its limit, or
+    /// none, and be followed by others: a call looks at some thousand submissions at most.
     pub next: Option<i64>,
 }

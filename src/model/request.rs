@@ -9,10 +9,14 @@ use super::body::{self, FileContent, FrozenBody};
 use super::fingerprint::{Fingerprint, Identity, PartHash};
 use super::id::SubmissionId;
 use super::key_place;
+use super::links::{LanePolicy, ParentPart};
 use super::submission::{Effect, Header, Submission, is_token};
 use crate::clock::WallMs;
-use crate::error::{Feature, OutboxError};
-use crate::policy::limits::{Limits, MAX_HEADERS_BYTES, MAX_NAME_BYTES, MAX_URL_BYTES};
+use crate::error::OutboxError;
+use crate::policy::limits::{
+    Limits, MAX_HEADERS_BYTES, MAX_NAME_BYTES, MAX_PARENTS, MAX_PRIORITY, MAX_URL_BYTES,
+};
+use crate::policy::probe::StatusProbe;
 use crate::policy::profile::{KeyPlace, ServerProfile};
 
 /// A request as it goes to the wire at every attempt, credentials and connection headers apart.
@@ -52,6 +56,23 @@ pub struct FrozenRequest {
     pub expires_at: Option<WallMs>,
     /// Wait for a network that costs nothing by the byte.
     pub unmetered_only: bool,
+    /// How it hangs together with others.
+    pub links: FrozenLinks,
+    /// How to ask whether it took effect.
+    pub probe: Option<StatusProbe>,
+}
+
+/// How a frozen request hangs together with others of its account.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FrozenLinks {
+    /// Its lane, and what becomes of that if it doesn't succeed.
+    pub lane: Option<(String, LanePolicy)>,
+    /// Its latest-wins key.
+    pub replaces: Option<String>,
+    /// All its parents, each once, those of its parts too.
+    pub after: Vec<SubmissionId>,
+    /// What it takes from their results. As long as they aren't in it, the request is a template.
+    pub parts: Vec<ParentPart>,
 }
 
 impl FrozenRequest {
@@ -64,7 +85,6 @@ impl FrozenRequest {
         profile: &ServerProfile,
         limits: &Limits,
     ) -> Result<Self, OutboxError> {
-        refuse_unsupported(&submission)?;
         if let Some(account) = &submission.account {
             check_account(account)?;
         }
@@ -94,6 +114,20 @@ impl FrozenRequest {
             ));
         }
         let expires_at = submission.expires_at.map(read_time).transpose()?;
+        check_priority(submission.priority)?;
+        let links = FrozenLinks {
+            lane: read_lane(submission.lane, submission.lane_policy)?,
+            replaces: read_replaces(submission.replaces, effect, profile)?,
+            after: read_parents(submission.after, &submission.parts)?,
+            parts: submission.parts,
+        };
+        if links.lane.is_some() && links.replaces.is_some() {
+            return Err(invalid(
+                "replaces",
+                "a lane keeps every submission, a latest-wins key only the last: use one of them",
+            ));
+        }
+        let probe = submission.probe;
         let fingerprint = Fingerprint::of(&Identity {
             account: submission.account.as_deref(),
             method: &method,
@@ -120,6 +154,8 @@ impl FrozenRequest {
             priority: submission.priority,
             expires_at,
             unmetered_only: submission.unmetered_only,
+            links,
+            probe,
         })
     }
 
@@ -196,28 +232,80 @@ pub(crate) fn key_place_text(profile: &ServerProfile) -> String {
     }
 }
 
-/// What delivery doesn't do yet is refused, never accepted and ignored.
-fn refuse_unsupported(submission: &Submission) -> Result<(), OutboxError> {
-    let feature = if submission.lane.is_some() {
-        Feature::Lanes
-    } else if submission.replaces.is_some() {
-        Feature::LatestWins
-    } else if !submission.after.is_empty() {
-        Feature::Dependencies
-    } else if submission.probe.is_some() {
-        Feature::Probes
-    } else {
-        return Ok(());
+fn check_priority(priority: i32) -> Result<(), OutboxError> {
+    if priority.unsigned_abs() > MAX_PRIORITY.unsigned_abs() {
+        return Err(invalid("priority", "use -100 to 100"));
+    }
+    Ok(())
+}
+
+fn read_lane(
+    lane: Option<String>,
+    policy: Option<LanePolicy>,
+) -> Result<Option<(String, LanePolicy)>, OutboxError> {
+    match (lane, policy) {
+        (Some(lane), policy) => {
+            check_name("lane", &lane)?;
+            Ok(Some((lane, policy.unwrap_or_default())))
+        }
+        (None, Some(_)) => Err(invalid("lane_policy", "it needs a lane")),
+        (None, None) => Ok(None),
+    }
+}
+
+fn read_replaces(
+    replaces: Option<String>,
+    effect: Effect,
+    profile: &ServerProfile,
+) -> Result<Option<String>, OutboxError> {
+    let Some(replaces) = replaces else {
+        return Ok(None);
     };
-    Err(OutboxError::NotYetSupported { feature })
+    check_name("replaces", &replaces)?;
+    if effect != Effect::Overwrite && !(profile.latest_wins && effect == Effect::Keyed) {
+        return Err(invalid(
+            "replaces",
+            "only what overwrites can be replaced: use the effect overwrite, or a server profile \
+             with latest_wins",
+        ));
+    }
+    Ok(Some(replaces))
+}
+
+/// All parents, each once, in their order.
+fn read_parents(
+    after: Vec<SubmissionId>,
+    parts: &[ParentPart],
+) -> Result<Vec<SubmissionId>, OutboxError> {
+    if parts.len() > MAX_PARENTS {
+        return Err(invalid("parts", "at most 16"));
+    }
+    let mut parents: Vec<SubmissionId> = Vec::new();
+    for parent in after
+        .into_iter()
+        .chain(parts.iter().map(|part| part.parent))
+    {
+        if !parents.contains(&parent) {
+            parents.push(parent);
+        }
+        if parents.len() > MAX_PARENTS {
+            return Err(invalid("after", "at most 16 parents"));
+        }
+    }
+    Ok(parents)
+}
+
+/// A name that the app gives something.
+fn check_name(field: &str, name: &str) -> Result<(), OutboxError> {
+    if name.is_empty() || name.len() > MAX_NAME_BYTES {
+        return Err(invalid(field, "use a name of 1 to 1,024 bytes"));
+    }
+    Ok(())
 }
 
 /// A name that the app gives an account.
 pub(crate) fn check_account(account: &str) -> Result<(), OutboxError> {
-    if account.is_empty() || account.len() > MAX_NAME_BYTES {
-        return Err(invalid("account", "use a name of 1 to 1,024 bytes"));
-    }
-    Ok(())
+    check_name("account", account)
 }
 
 fn default_effect(method: &str, profile: &ServerProfile) -> Effect {

@@ -7,7 +7,7 @@ use url::Url;
 use super::id::SubmissionId;
 use super::request::FrozenRequest;
 use super::submission::{Header, Submission};
-use crate::error::{Feature, OutboxError};
+use crate::error::OutboxError;
 use crate::policy::limits::Limits;
 use crate::policy::profile::{KeyPlace, ServerProfile};
 
@@ -303,48 +303,6 @@ fn an_expiry_is_a_time_between_1970_and_9999() {
         253_402_300_799_000
     );
     assert_eq!(freeze(post("/orders")).unwrap().expires_at, None);
-}
-
-/// P11: what isn't delivered yet is refused, never taken and ignored.
-#[test]
-fn every_feature_that_is_not_there_yet_is_refused_by_name() {
-    let text = || Some("a".to_owned());
-    let plain = || post("/orders");
-    for (submission, feature) in [
-        (
-            Submission {
-                lane: text(),
-                ..plain()
-            },
-            Feature::Lanes,
-        ),
-        (
-            Submission {
-                replaces: text(),
-                ..plain()
-            },
-            Feature::LatestWins,
-        ),
-        (
-            Submission {
-                after: vec![id()],
-                ..plain()
-            },
-            Feature::Dependencies,
-        ),
-        (
-            Submission {
-                probe: text(),
-                ..plain()
-            },
-            Feature::Probes,
-        ),
-    ] {
-        assert_eq!(
-            freeze(submission),
-            Err(OutboxError::NotYetSupported { feature })
-        );
-    }
 }
 
 #[test]

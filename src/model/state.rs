@@ -53,12 +53,12 @@ pub enum HoldReason {
     CancelRequested,
     /// Its time was over while it may already have happened.
     ExpiredInDoubt,
-    /// The database is a restored or cloned copy: "never sent" can't be known in it. *Not found out
-    /// yet.*
+    /// The database is a restored or cloned copy: "never sent" can't be known in it. `resolve_all`
+    /// releases everything that is held for this.
     Restored,
     /// Its stored bytes are not the ones that were accepted, or its body's file is gone.
     Damaged,
-    /// Its parent's result lacks a part that it needs. *Doesn't occur yet.*
+    /// Its parent's result lacks a part that it needs: supply it with `FillParts`.
     ParentResultMissing,
     /// The server knows the key with another payload: a derived ID was used elsewhere.
     KeyUsedElsewhere,
@@ -84,7 +84,8 @@ pub enum RejectReason {
     GaveUp,
     /// The file of the stored body is gone or changed, and nothing was ever sent.
     BodyMissing,
-    /// A submission it depends on ended without success. *Doesn't occur yet.*
+    /// A submission that it depends on ended without success, or one before it in its lane whose
+    /// policy is `RejectRest`.
     Dependency,
 }
 
@@ -188,6 +189,9 @@ pub enum Event {
     LateProof(Evidence),
     /// The app, or its user, decides.
     Decided(Decision),
+    /// Its account was signed out for good. An attempt that is open was stopped, or belongs to another
+    /// process; either way nobody waits for its answer.
+    Purged,
 }
 
 /// How an attempt ended.
@@ -252,6 +256,8 @@ pub enum Evidence {
 pub enum Decision {
     /// Send again with the same key.
     Retry,
+    /// Send it, with the parts that its parent's result lacked.
+    Fill,
     /// It happened.
     Happened,
     /// Stop asking.

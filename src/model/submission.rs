@@ -4,7 +4,9 @@ use std::fmt;
 use std::time::SystemTime;
 
 use super::id::SubmissionId;
+use super::links::{LanePolicy, ParentPart, PartSource, PartTarget};
 use crate::policy::limits::MAX_NAME_BYTES;
+use crate::policy::probe::StatusProbe;
 
 /// One business action, to take effect once.
 ///
@@ -34,25 +36,37 @@ pub struct Submission {
     pub headers: Vec<Header>,
     /// What to send.
     pub body: Body,
-    /// Higher goes first; equal goes in the order of acceptance. Zero is normal.
+    /// Higher goes first; equal goes in the order of acceptance. Zero is normal; −100 to 100. Of every
+    /// eight that are sent, one is the one that was accepted first, so that nothing starves. Within a
+    /// lane it doesn't count.
     #[uniffi(default = 0)]
     pub priority: i32,
     /// After this time it isn't worth sending any more. What may already have happened is then
     /// held for a decision instead of being called expired.
     #[uniffi(default = None)]
     pub expires_at: Option<SystemTime>,
-    /// Ordering key: within a lane, strictly first in, first out. *Not supported yet.*
+    /// Ordering key, of the account: within a lane, strictly first in, first out, one in flight.
+    /// Without one it waits for no other.
     #[uniffi(default = None)]
     pub lane: Option<String>,
-    /// Latest-wins key for overwriting writes. *Not supported yet.*
+    /// What becomes of the lane if this one doesn't succeed. Left out: `Block`.
+    #[uniffi(default = None)]
+    pub lane_policy: Option<LanePolicy>,
+    /// Latest-wins key, of the account, for writes that overwrite, for example `draft/42`: an older
+    /// submission of the key that hasn't been sent is superseded by this one. Only where the effect is
+    /// `Overwrite`, or the server profile says `latest_wins`; not together with a lane.
     #[uniffi(default = None)]
     pub replaces: Option<String>,
-    /// Sent only after these have succeeded. *Not supported yet.*
+    /// Sent only after these have succeeded: submissions of the same account that were accepted before.
+    /// If one ends without success, this one is rejected.
     #[uniffi(default = [])]
     pub after: Vec<SubmissionId>,
-    /// A path whose answer tells whether the effect exists. *Not supported yet.*
+    /// Parts of the request that are taken from the results of parents.
+    #[uniffi(default = [])]
+    pub parts: Vec<ParentPart>,
+    /// How to ask the server whether it took effect.
     #[uniffi(default = None)]
-    pub probe: Option<String>,
+    pub probe: Option<StatusProbe>,
     /// Wait for a network that costs nothing by the byte, as `network_available` tells of it; until
     /// somebody has told, none does. A request that is under way when the network changes is stopped.
     #[uniffi(default = false)]
@@ -73,8 +87,10 @@ impl Submission {
             priority: 0,
             expires_at: None,
             lane: None,
+            lane_policy: None,
             replaces: None,
             after: Vec::new(),
+            parts: Vec::new(),
             probe: None,
             unmetered_only: false,
         }
@@ -133,6 +149,55 @@ impl Submission {
     #[must_use]
     pub fn priority(mut self, priority: i32) -> Self {
         self.priority = priority;
+        self
+    }
+
+    /// Sets the lane.
+    #[must_use]
+    pub fn lane(mut self, lane: impl Into<String>) -> Self {
+        self.lane = Some(lane.into());
+        self
+    }
+
+    /// Sets what becomes of the lane if this one doesn't succeed.
+    #[must_use]
+    pub fn lane_policy(mut self, policy: LanePolicy) -> Self {
+        self.lane_policy = Some(policy);
+        self
+    }
+
+    /// Sets the latest-wins key.
+    #[must_use]
+    pub fn replaces(mut self, key: impl Into<String>) -> Self {
+        self.replaces = Some(key.into());
+        self
+    }
+
+    /// Adds a parent: this one is sent after that has succeeded.
+    #[must_use]
+    pub fn after(mut self, parent: SubmissionId) -> Self {
+        self.after.push(parent);
+        self
+    }
+
+    /// Adds a part that is taken from a parent's result.
+    #[must_use]
+    pub fn part(mut self, parent: SubmissionId, from: PartSource, into: PartTarget) -> Self {
+        self.parts.push(ParentPart { parent, from, into });
+        self
+    }
+
+    /// Sets how to ask the server whether it took effect.
+    #[must_use]
+    pub fn probe(mut self, probe: StatusProbe) -> Self {
+        self.probe = Some(probe);
+        self
+    }
+
+    /// Sets whose it is.
+    #[must_use]
+    pub fn account(mut self, account: impl Into<String>) -> Self {
+        self.account = Some(account.into());
         self
     }
 

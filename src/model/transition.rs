@@ -42,17 +42,14 @@ fn from_pending(state: &State, event: Event) -> Result<Transition, IllegalTransi
             Ok(reject(state, RejectReason::BodyMissing))
         }
         Event::BodyMissing { .. } | Event::RowDamaged => Ok(hold(state, HoldReason::Damaged)),
-        Event::ParentFailed if !in_doubt => Ok(reject(state, RejectReason::Dependency)),
-        Event::ParentResultMissing if !in_doubt => Ok(hold(state, HoldReason::ParentResultMissing)),
+        Event::ParentFailed => Ok(parent_failed(state)),
+        Event::ParentResultMissing => Ok(hold(state, HoldReason::ParentResultMissing)),
+        Event::Purged => Ok(purge(state)),
         Event::LateProof(evidence) => late_proof(state, event, evidence),
-        // A child isn't sent before its parent's end, so it can't be in doubt then; a key has no
-        // age without an attempt; nothing open can end; and only what is held is decided.
-        Event::KeyLifetimeOver
-        | Event::ParentFailed
-        | Event::ParentResultMissing
-        | Event::AttemptEnded(_)
-        | Event::LeaseLost
-        | Event::Decided(_) => illegal(state, event),
+        // A key has no age without an attempt; nothing open can end; and only what is held is decided.
+        Event::KeyLifetimeOver | Event::AttemptEnded(_) | Event::LeaseLost | Event::Decided(_) => {
+            illegal(state, event)
+        }
     }
 }
 
@@ -68,7 +65,8 @@ fn from_applied(state: &State, event: Event) -> Result<Transition, IllegalTransi
         | Event::NewerAccepted { .. }
         | Event::NewerSucceeded { .. }
         | Event::BodyMissing { .. }
-        | Event::RowDamaged => Ok(succeed(state)),
+        | Event::RowDamaged
+        | Event::Purged => Ok(succeed(state)),
         Event::LateProof(evidence) => late_proof(state, event, evidence),
         Event::ParentFailed
         | Event::ParentResultMissing
@@ -104,6 +102,12 @@ fn from_in_flight(state: &State, event: Event) -> Result<Transition, IllegalTran
                 Evidence::NotApplied(_) => {}
             }
             Ok(to(State { doubt, ..*state }))
+        }
+        Event::Purged => {
+            let mut doubt = state.doubt;
+            doubt.unknown = doubt.unknown.saturating_add(u32::from(doubt.open));
+            doubt.open = false;
+            Ok(purge(&State { doubt, ..*state }))
         }
         // They wait for the end of the attempt: the sweep that brings them comes again.
         // A newer one isn't sent meanwhile, but a decision can say that it happened.
@@ -197,25 +201,42 @@ fn from_held(
         Event::LateProof(evidence) => late_proof(state, event, evidence),
         Event::Decided(Decision::Happened) => Ok(succeed(state)),
         Event::Decided(Decision::GiveUp) => Ok(visible(state, SubmissionState::Abandoned)),
-        Event::Decided(Decision::Retry) if reason != HoldReason::Damaged => Ok(Transition {
-            fresh_start: true,
-            ..visible(
-                &State {
-                    cancel_requested: false,
-                    ..*state
-                },
-                SubmissionState::Pending,
-            )
-        }),
+        Event::Decided(Decision::Retry)
+            if !matches!(
+                reason,
+                HoldReason::Damaged | HoldReason::ParentResultMissing
+            ) =>
+        {
+            Ok(Transition {
+                fresh_start: true,
+                ..visible(
+                    &State {
+                        cancel_requested: false,
+                        ..*state
+                    },
+                    SubmissionState::Pending,
+                )
+            })
+        }
+        Event::Decided(Decision::Fill) if reason == HoldReason::ParentResultMissing => {
+            Ok(Transition {
+                fresh_start: true,
+                ..visible(state, SubmissionState::Pending)
+            })
+        }
         // Found again, by a later look.
         Event::RowDamaged | Event::BodyMissing { .. } => Ok(hold(state, HoldReason::Damaged)),
-        // A retry of damaged bytes could never be sent; the rest happens to what is not held.
-        Event::Decided(Decision::Retry)
+        // What was held for another reason before its parent ended.
+        Event::ParentFailed if state.doubt.in_doubt() => Ok(to(*state)),
+        Event::ParentFailed => Ok(parent_failed(state)),
+        // The decision comes first; the claim after it finds out that the part is missing.
+        Event::ParentResultMissing => Ok(to(*state)),
+        Event::Purged => Ok(purge(state)),
+        // What is damaged or lacks a part could never be sent; the rest happens to what is not held.
+        Event::Decided(Decision::Retry | Decision::Fill)
         | Event::Claimed
         | Event::KeyLifetimeOver
         | Event::BudgetUsedUp
-        | Event::ParentFailed
-        | Event::ParentResultMissing
         | Event::AttemptEnded(_)
         | Event::LeaseLost => illegal(state, event),
     }
@@ -238,6 +259,7 @@ fn from_final(state: &State, event: Event) -> Transition {
         | Event::RowDamaged
         | Event::ParentFailed
         | Event::ParentResultMissing
+        | Event::Purged
         | Event::Decided(_) => to(*state),
     }
 }
@@ -279,8 +301,30 @@ fn withdraw(state: &State, event: Event) -> Result<Transition, IllegalTransition
         | Event::AttemptEnded(_)
         | Event::LeaseLost
         | Event::LateProof(_)
+        | Event::Purged
         | Event::Decided(_) => return illegal(state, event),
     })
+}
+
+/// A parent ended without success, or one before it in its lane: it can't be sent any more. In doubt,
+/// as after a loss, it can't be called undone either.
+fn parent_failed(state: &State) -> Transition {
+    if state.doubt.in_doubt() {
+        hold(state, HoldReason::OutcomeUnknown)
+    } else {
+        reject(state, RejectReason::Dependency)
+    }
+}
+
+/// Signed out for good: nobody will decide any more.
+fn purge(state: &State) -> Transition {
+    if state.doubt.applied {
+        succeed(state)
+    } else if state.doubt.in_doubt() {
+        visible(state, SubmissionState::Abandoned)
+    } else {
+        visible(state, SubmissionState::Cancelled)
+    }
 }
 
 /// Evidence about an earlier attempt, for what is pending or held.

@@ -158,9 +158,11 @@ pub fn events() -> Vec<Event> {
         Event::ParentFailed,
         Event::ParentResultMissing,
         Event::LeaseLost,
+        Event::Purged,
         Event::LateProof(Evidence::Applied),
         Event::LateProof(Evidence::NotApplied(None)),
         Event::Decided(Decision::Retry),
+        Event::Decided(Decision::Fill),
         Event::Decided(Decision::Happened),
         Event::Decided(Decision::GiveUp),
     ];

@@ -15,6 +15,7 @@ enum In {
     Held,
     HeldFor(HoldReason),
     PendingOrHeld,
+    Unsettled,
     Final,
 }
 
@@ -46,7 +47,9 @@ enum On {
     LateApplied,
     LateNotApplied,
     LateRefused,
+    Purged,
     Retry,
+    Fill,
     Happened,
     GiveUp,
 }
@@ -112,8 +115,15 @@ const RULES: &[(In, On, If, To)] = &[
     (In::PendingOrHeld,            On::BodyMissingNeverSent, If::Always,           To::Held(Damaged)),
     (In::PendingOrHeld,            On::BodyMissing,          If::Always,           To::Held(Damaged)),
     (In::PendingOrHeld,            On::RowDamaged,           If::Always,           To::Held(Damaged)),
-    (In::Pending,                  On::ParentFailed,         If::Certain,          To::Rejected(RejectReason::Dependency)),
-    (In::Pending,                  On::ParentResultMissing,  If::Certain,          To::Held(ParentResultMissing)),
+    (In::PendingOrHeld,            On::ParentFailed,         If::Certain,          To::Rejected(RejectReason::Dependency)),
+    (In::Pending,                  On::ParentFailed,         If::InDoubt,          To::Held(OutcomeUnknown)),
+    (In::Held,                     On::ParentFailed,         If::InDoubt,          To::Stays),
+    (In::Pending,                  On::ParentResultMissing,  If::Always,           To::Held(ParentResultMissing)),
+    (In::Held,                     On::ParentResultMissing,  If::Always,           To::Stays),
+
+    (In::Unsettled,                On::Purged,               If::Applied,          To::Succeeded),
+    (In::Unsettled,                On::Purged,               If::InDoubt,          To::Abandoned),
+    (In::Unsettled,                On::Purged,               If::Certain,          To::Cancelled),
 
     (In::PendingOrHeld,            On::Cancel,               If::Certain,          To::Cancelled),
     (In::PendingOrHeld,            On::Cancel,               If::InDoubt,          To::Held(CancelRequested)),
@@ -153,6 +163,8 @@ const RULES: &[(In, On, If, To)] = &[
     (In::PendingOrHeld,            On::LateNotApplied,       If::Always,           To::Stays),
 
     (In::HeldFor(Damaged),         On::Retry,                If::Always,           To::CantHappen),
+    (In::HeldFor(ParentResultMissing), On::Retry,            If::Always,           To::CantHappen),
+    (In::HeldFor(ParentResultMissing), On::Fill,             If::Always,           To::Pending),
     (In::Held,                     On::Retry,                If::Always,           To::Pending),
     (In::Held,                     On::Happened,             If::Always,           To::Succeeded),
     (In::Held,                     On::GiveUp,               If::Always,           To::Abandoned),
@@ -165,6 +177,7 @@ fn is_in(place: In, state: SubmissionState) -> bool {
         In::Held => matches!(state, SubmissionState::Held { .. }),
         In::HeldFor(reason) => state == SubmissionState::Held { reason },
         In::PendingOrHeld => is_in(In::Pending, state) || is_in(In::Held, state),
+        In::Unsettled => is_in(In::PendingOrHeld, state) || is_in(In::Flight, state),
         In::Final => !is_in(In::PendingOrHeld, state) && !is_in(In::Flight, state),
     }
 }
@@ -203,7 +216,9 @@ fn is_on(on: On, event: Event) -> bool {
         Event::LateProof(Evidence::NotApplied(Some(_))) => {
             [On::Late, On::LateNotApplied, On::LateRefused].contains(&on)
         }
+        Event::Purged => on == On::Purged,
         Event::Decided(Decision::Retry) => on == On::Retry,
+        Event::Decided(Decision::Fill) => on == On::Fill,
         Event::Decided(Decision::Happened) => on == On::Happened,
         Event::Decided(Decision::GiveUp) => on == On::GiveUp,
     }
@@ -221,6 +236,11 @@ fn attempts_after(state: &State, event: Event) -> Option<Doubt> {
         Event::Claimed => (!open).then_some(Doubt {
             open: true,
             ..state.doubt
+        }),
+        Event::Purged => Some(Doubt {
+            open: false,
+            unknown: unknown + u32::from(open),
+            applied,
         }),
         Event::LeaseLost => open.then_some(Doubt {
             open: false,

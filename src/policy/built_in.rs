@@ -45,6 +45,7 @@ impl ServerProfile {
             locks: false,
             aborts_handlers: false,
             gateway_may_resend: false,
+            latest_wins: false,
             key_scope: KeyScope::Account,
             replays_success: false,
             errors_are_replayed: ReplayedErrors::All,

@@ -50,6 +50,10 @@ pub struct Limits {
     pub horizon: Duration,
     /// How long results are kept whole.
     pub keep_results: Duration,
+    /// Settled submissions whose results are kept whole, at most; older ones go first.
+    pub keep_results_count: u32,
+    /// Bytes of the results that are kept whole, at most; older ones go first.
+    pub keep_results_bytes: u64,
     /// How long the memory of a settled submission is kept after that, to converge late
     /// duplicates.
     pub keep_tombstones: Duration,
@@ -80,6 +84,8 @@ impl Default for Limits {
             busy_time: BUSY_TIME,
             horizon: HORIZON,
             keep_results: KEEP_RESULTS,
+            keep_results_count: KEEP_RESULTS_COUNT,
+            keep_results_bytes: KEEP_RESULTS_BYTES,
             keep_tombstones: KEEP_TOMBSTONES,
             keep_changes: KEEP_CHANGES,
         }
@@ -213,6 +219,12 @@ pub const HORIZON: Duration = Duration::from_secs(10 * 60);
 /// A month of "my orders" on the device.
 pub const KEEP_RESULTS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
+/// More than any list on a phone shows, and a few megabytes of rows.
+pub const KEEP_RESULTS_COUNT: u32 = 10_000;
+
+/// What an app may take for things that are done, without a user asking where the space went.
+pub const KEEP_RESULTS_BYTES: u64 = 64 * 1024 * 1024;
+
 /// Longer than any server of the survey keeps its keys (31 days), with a year for devices that
 /// come back from a drawer.
 pub const KEEP_TOMBSTONES: Duration = Duration::from_secs(400 * 24 * 60 * 60);
@@ -271,6 +283,29 @@ pub const BALLAST_BYTES: usize = 256 * 1024;
 
 /// Ends of names and values that come from an app: far above real use, far below trouble.
 pub const MAX_NAME_BYTES: usize = 1024;
+
+/// Priorities from the negative of this to this: few enough levels to look at each of them.
+pub const MAX_PRIORITY: i32 = 100;
+
+/// Of so many claims one goes to what was accepted first, whatever its priority.
+pub const FAIR_EVERY: i64 = 8;
+
+/// Parents of one submission, and parts that it takes from them, at most.
+pub const MAX_PARENTS: usize = 16;
+
+/// Submissions that wait for one parent, at most: they are moved in the transaction that records its
+/// end.
+pub const MAX_CHILDREN: u32 = 1_000;
+
+/// The least time that a newer submission of a latest-wins key waits after the last attempt of an older
+/// one that nobody knows the effect of. A lock of the server is per key, and theirs differ.
+pub const NEWER_WAITS: Duration = Duration::from_secs(15);
+
+/// Submissions that one page of a list looks at, at most.
+pub const LIST_LOOKS: u32 = 5_000;
+
+/// How often a status probe that got no answer is asked before a person decides.
+pub const PROBE_TRIES: u32 = 3;
 
 /// Servers commonly refuse more than 8 KiB in one header, and more than 16 to 32 KiB in all.
 pub const MAX_HEADERS_BYTES: usize = 16 * 1024;

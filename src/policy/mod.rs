@@ -8,6 +8,7 @@ pub mod classify;
 pub mod judgement;
 pub mod limits;
 mod members;
+pub mod probe;
 pub mod profile;
 mod rate_limit;
 pub mod redirect;

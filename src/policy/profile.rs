@@ -34,6 +34,10 @@ pub struct ServerProfile {
     /// A gateway before the server re-sends requests by itself, so that an answer "not applied"
     /// speaks for one copy only.
     pub gateway_may_resend: bool,
+    /// A keyed write of this API overwrites what the one before wrote, so that `replaces` may be used
+    /// with it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub latest_wins: bool,
     /// For whom the server remembers a key.
     pub key_scope: KeyScope,
     /// A repeat is answered with the first success and its body, so that a body that was cut can be

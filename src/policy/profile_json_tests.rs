@@ -195,7 +195,7 @@ pub fn profile() -> impl Strategy<Value = ServerProfile> {
         ReplayedErrors::All,
     ];
     (
-        ("\\PC{0,12}", key_place(), any::<[bool; 5]>()),
+        ("\\PC{0,12}", key_place(), any::<[bool; 6]>()),
         prop::sample::select(effects),
         prop::option::of(millis()),
         millis(),
@@ -208,7 +208,18 @@ pub fn profile() -> impl Strategy<Value = ServerProfile> {
     )
         .prop_map(
             |(
-                (name, key_place, [quoted, locks, aborts_handlers, gateway_may_resend, replays]),
+                (
+                    name,
+                    key_place,
+                    [
+                        quoted,
+                        locks,
+                        aborts_handlers,
+                        gateway_may_resend,
+                        replays,
+                        latest_wins,
+                    ],
+                ),
                 effect,
                 retention,
                 quiet_time,
@@ -232,6 +243,7 @@ pub fn profile() -> impl Strategy<Value = ServerProfile> {
                 locks,
                 aborts_handlers,
                 gateway_may_resend,
+                latest_wins,
                 key_scope,
                 replays_success: replays,
                 errors_are_replayed,

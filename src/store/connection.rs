@@ -81,6 +81,8 @@ pub(super) fn open_store(config: &StoreConfig) -> Result<Store, OpenError> {
             created,
             lost_changes: boot.lost_changes,
             shared: false,
+            restored: false,
+            salvaged: None,
         },
     })
 }

@@ -13,7 +13,7 @@ use crate::error::OutboxError;
 use crate::model::body::FrozenBody;
 use crate::model::fingerprint::{Fingerprint, Identity, digest};
 use crate::model::outcome::{Receipt, ReceiptKind, Snapshot};
-use crate::model::request::{FrozenRequest, effect_text, key_place_text};
+use crate::model::request::{FrozenLinks, FrozenRequest, effect_text, key_place_text};
 use crate::runs::RunNetwork;
 
 /// Meets a submission of the same ID, if there is one: a receipt for a repeat, a refusal for a
@@ -261,6 +261,8 @@ pub(super) fn thaw(connection: &Connection, row: &Row) -> rusqlite::Result<Optio
                 priority: found.get("priority")?,
                 expires_at: None,
                 unmetered_only: found.get("unmetered")?,
+                links: FrozenLinks::default(),
+                probe: None,
             };
             Ok((checksum, request))
         })

@@ -57,9 +57,11 @@ use crate::clock::{Clock, UptimeMs};
 use crate::error::{OpenError, OutboxError, StorageError};
 use crate::model::id::SubmissionId;
 use crate::model::outcome::{
-    ChangePage, ListFilter, PageRequest, Receipt, Resolution, Snapshot, SnapshotPage,
+    ChangePage, ListFilter, PageRequest, Receipt, Resolution, ResolvedAll, SignOut,
+    SignedOutReport, Snapshot, SnapshotPage,
 };
 use crate::model::request::FrozenRequest;
+use crate::model::state::HoldReason;
 use crate::policy::limits::{Limits, RELEASED_AT_ONCE};
 use crate::runs::RunNetwork;
 
@@ -78,6 +80,24 @@ pub struct OpenReport {
     pub lost_changes: i64,
     /// Another open outbox of this process already has the file; the two share it.
     pub shared: bool,
+    /// The database is a copy: it was made by another installation, as `install_id` tells. Everything
+    /// unsettled is held as `Restored`, since in a copy nobody knows what the original has sent;
+    /// `resolve_all` releases it.
+    pub restored: bool,
+    /// The file was damaged, and what could be read of it has been saved into a new one.
+    pub salvaged: Option<Salvage>,
+}
+
+/// What was saved of a damaged database. Everything unsettled counts as in doubt since its acceptance.
+#[derive(Debug, Clone, PartialEq, Eq, uniffi::Record)]
+pub struct Salvage {
+    /// Where the damaged file is kept, with its log beside it. Nothing deletes it.
+    pub kept_at: String,
+    /// Submissions that were saved, with their keys.
+    pub submissions: i64,
+    /// Submissions of which something could not be read. Where the request is damaged they are held as
+    /// `Damaged`.
+    pub damaged: i64,
 }
 
 /// One open database.
@@ -203,7 +223,7 @@ impl Store {
 
     pub(crate) fn list(
         &self,
-        filter: ListFilter,
+        filter: &ListFilter,
         page: PageRequest,
     ) -> Result<SnapshotPage, OutboxError> {
         self.read(|reader| Ok(view::list(reader, filter, page)?))
@@ -245,6 +265,24 @@ impl Store {
         resolved
     }
 
+    /// Decides everything that is held for a reason, some at a time.
+    pub(crate) fn resolve_all(
+        self: &Arc<Self>,
+        _reason: HoldReason,
+        _resolution: &Resolution,
+        _credentials: Option<i64>,
+    ) -> Result<ResolvedAll, OutboxError> {
+        Ok(ResolvedAll::default())
+    }
+
+    pub(crate) fn release_lane(
+        self: &Arc<Self>,
+        _account: Option<&str>,
+        _lane: &str,
+    ) -> Result<bool, OutboxError> {
+        Ok(false)
+    }
+
     /// Who is signed in.
     pub(crate) fn signed_in(&self) -> Result<Option<SignedIn>, OutboxError> {
         self.read(|reader| Ok(gates::signed_in(reader)?))
@@ -256,8 +294,12 @@ impl Store {
         self.writer.write(move |tx| gates::sign_in(tx, &account))
     }
 
-    pub(crate) fn sign_out(self: &Arc<Self>) -> Result<(), OutboxError> {
-        self.writer.write(gates::sign_out)
+    pub(crate) fn sign_out(
+        self: &Arc<Self>,
+        _how: SignOut,
+    ) -> Result<SignedOutReport, OutboxError> {
+        self.writer.write(gates::sign_out)?;
+        Ok(SignedOutReport::default())
     }
 
     /// Takes note of credentials: their account and the names of their headers, nothing else.

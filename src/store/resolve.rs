@@ -82,6 +82,7 @@ pub(super) fn resolve(
             limits,
             credentials,
         )?,
+        Resolution::FillParts { .. } => return Err(OutboxError::CannotRetry { current }),
         Resolution::ItHappened { result } => happened(tx, &mut row, result.as_deref())?,
         Resolution::GiveUp => {
             let transition = ask(tx, &row, Event::Decided(Decision::GiveUp))?;

@@ -1,12 +1,16 @@
 //! Reading: snapshots, lists, counts.
 
+use std::time::Duration;
+
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow};
 
 use super::rows::{Want, read_effect, read_headers, read_id, read_state, read_want, unreadable};
 use crate::clock::WallMs;
 use crate::model::fingerprint::PartHash;
 use crate::model::id::SubmissionId;
-use crate::model::outcome::{ListFilter, Outcome, PageRequest, Snapshot, SnapshotPage, WaitingFor};
+use crate::model::outcome::{
+    ListFilter, ListState, Outcome, PageRequest, Snapshot, SnapshotPage, WaitingFor,
+};
 use crate::model::state::SubmissionState;
 use crate::model::submission::Header;
 
@@ -14,7 +18,7 @@ use crate::model::submission::Header;
 const PAGE_MOST: u32 = 1_000;
 
 const COLUMNS: &str = "s.seq, s.id, s.account, r.method, r.url, s.effect, s.state, s.reason,
-    s.revision, s.ready, s.due_wall, s.accepted_wall, s.attempts, s.problem, s.late_evidence,
+    s.revision, s.lane, s.replaces, s.ready, s.due_wall, s.accepted_wall, s.attempts, s.problem, s.late_evidence,
     s.result, s.settled_wall, s.network_wait,
     (SELECT h.closed_wall FROM channel c JOIN host h ON h.origin = c.origin
         WHERE c.id = s.channel AND h.closed_uptime IS NOT NULL) AS gate,
@@ -41,7 +45,12 @@ fn read_snapshot(row: &SqlRow<'_>) -> rusqlite::Result<Snapshot> {
         method: row.get("method")?,
         url: row.get("url")?,
         effect: read_effect(row.get_ref("effect")?.as_str()?),
+        lane: row.get("lane")?,
+        replaces: row.get("replaces")?,
         state,
+        next_attempt_at: None,
+        age: Duration::ZERO,
+        progress: None,
         revision: row.get("revision")?,
         waiting_for: match state {
             SubmissionState::Pending => Some(waiting_for(row, due.unwrap_or(accepted))?),
@@ -211,6 +220,11 @@ pub(super) fn tombstone(
                 method: row.get("method")?,
                 url: String::new(),
                 effect: read_effect(row.get_ref("effect")?.as_str()?),
+                lane: None,
+                replaces: None,
+                next_attempt_at: None,
+                age: Duration::ZERO,
+                progress: None,
                 state: read_state(
                     row.get_ref("state")?.as_str()?,
                     row.get_ref("reason")?.as_str_or_null()?,
@@ -239,14 +253,14 @@ pub(super) fn tombstone(
 /// A page in the order of acceptance, without the answers' bodies.
 pub(super) fn list(
     connection: &Connection,
-    filter: ListFilter,
+    filter: &ListFilter,
     page: PageRequest,
 ) -> rusqlite::Result<SnapshotPage> {
-    let condition = match filter {
-        ListFilter::All => "1",
-        ListFilter::Moving => "s.state IN ('pending', 'in_flight')",
-        ListFilter::Held => "s.state = 'held'",
-        ListFilter::Settled => "s.settled_wall IS NOT NULL",
+    let condition = match filter.state {
+        None => "1",
+        Some(ListState::Moving) => "s.state IN ('pending', 'in_flight')",
+        Some(ListState::Held) => "s.state = 'held'",
+        Some(ListState::Settled) => "s.settled_wall IS NOT NULL",
     };
     let limit = page.limit.clamp(1, PAGE_MOST);
     let mut statement = connection.prepare_cached(&format!(

@@ -171,7 +171,10 @@ fn a_row_that_cannot_be_read_stops_no_other() {
             assert_eq!(state, "held/damaged", "{damage}");
             // It is visible, and can be decided.
             let listed = outbox
-                .list(submit_once::ListFilter::Held, Default::default())
+                .list(
+                    submit_once::ListFilter::of(submit_once::ListState::Held),
+                    Default::default(),
+                )
                 .unwrap();
             let bad = &listed.snapshots[0];
             let given_up = outbox.resolve(bad.id, bad.revision, Resolution::GiveUp);

@@ -36,7 +36,9 @@ fn no_request_ever_carries_the_credentials_of_another_account() {
                 let account = accounts[(random % 3) as usize];
                 match (random >> 8) % 5 {
                     0 => outbox.sign_in(account.into()).unwrap(),
-                    1 if step % 9 == 0 => outbox.sign_out().unwrap(),
+                    1 if step % 9 == 0 => {
+                        drop(outbox.sign_out(submit_once::SignOut::Keep).unwrap())
+                    }
                     1 | 2 => {
                         let token = format!("{account}-{step}-{}", (random >> 16) % 5);
                         let supplied =
@@ -181,7 +183,7 @@ fn a_slot_belongs_to_the_account_that_is_signed_in() {
         assert_ne!(outbox.begin("form".into()).unwrap(), bobs);
         outbox.sign_in("ann".into()).unwrap();
         assert_eq!(outbox.begin("form".into()).unwrap(), anns);
-        outbox.sign_out().unwrap();
+        outbox.sign_out(submit_once::SignOut::Keep).unwrap();
         assert_eq!(outbox.begin("form".into()).unwrap(), nobodys);
         let waiting = of("ann", order(&outbox, "other"));
         outbox.submit(waiting.clone()).unwrap();

@@ -217,7 +217,7 @@ fn lists_are_paged_and_filtered() {
             let mut page = PageRequest { after: 0, limit: 2 };
             let mut found = Vec::new();
             loop {
-                let part = outbox.list(filter, page).unwrap();
+                let part = outbox.list(ListFilter::clone(&filter), page).unwrap();
                 found.extend(part.snapshots);
                 match part.next {
                     Some(next) => page.after = next,
@@ -225,10 +225,10 @@ fn lists_are_paged_and_filtered() {
                 }
             }
         };
-        assert_eq!(all(ListFilter::All).len(), 4);
-        assert_eq!(all(ListFilter::Moving).len(), 1);
-        assert_eq!(all(ListFilter::Held).len(), 1);
-        let settled = all(ListFilter::Settled);
+        assert_eq!(all(ListFilter::all()).len(), 4);
+        assert_eq!(all(ListFilter::of(submit_once::ListState::Moving)).len(), 1);
+        assert_eq!(all(ListFilter::of(submit_once::ListState::Held)).len(), 1);
+        let settled = all(ListFilter::of(submit_once::ListState::Settled));
         assert_eq!(settled.len(), 2);
         let outcome = settled[0].outcome.as_ref().unwrap();
         assert_eq!((outcome.status, &outcome.body), (Some(201), &None));
@@ -236,7 +236,7 @@ fn lists_are_paged_and_filtered() {
             after: -1,
             limit: 1,
         };
-        assert!(outbox.list(ListFilter::All, negative).is_err());
+        assert!(outbox.list(ListFilter::all(), negative).is_err());
     });
 }
 

@@ -212,7 +212,7 @@ fn secrets_stay_where_they_belong() {
     }
     said.note(
         outbox
-            .list(ListFilter::All, PageRequest::default())
+            .list(ListFilter::all(), PageRequest::default())
             .unwrap(),
     );
     said.note(outbox.changes(0, 1_000).unwrap());

@@ -208,7 +208,7 @@ fn run(
             let refused = outbox.resolve(id, revision, submit_once::Resolution::GiveUp);
             let missing = outbox.cancel(unknown);
             outbox.list(
-                submit_once::ListFilter::All,
+                submit_once::ListFilter::all(),
                 submit_once::PageRequest::default(),
             )?;
             outbox.changes(0, 10)?;

@@ -64,6 +64,11 @@ fn waiting_for(waiting: &WaitingFor) -> &'static str {
         WaitingFor::Gate { .. } => "gate",
         WaitingFor::Credentials => "credentials",
         WaitingFor::SignedOut => "signed_out",
+        WaitingFor::Lane { .. } => "lane",
+        WaitingFor::Newer { .. } => "newer",
+        WaitingFor::Older { .. } => "older",
+        WaitingFor::Parent { .. } => "parent",
+        WaitingFor::Probe { .. } => "probe",
     }
 }
 
@@ -265,8 +270,8 @@ pub fn outbox_error(error: &OutboxError) -> Value {
         OutboxError::BodyTooLarge { bytes, most } => {
             json!({"name": "BodyTooLarge", "bytes": bytes, "most": most})
         }
-        OutboxError::NotYetSupported { feature } => {
-            json!({"name": "NotYetSupported", "feature": snake(feature)})
+        OutboxError::UnknownParent { id } => {
+            json!({"name": "UnknownParent", "id": id.to_string()})
         }
         OutboxError::KeyReused {
             id,

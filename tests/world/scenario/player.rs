@@ -185,10 +185,10 @@ fn on_outbox(
             page.after = of.after.unwrap_or(page.after);
             page.limit = of.limit.unwrap_or(page.limit);
             let filter = match of.filter {
-                Filter::All => ListFilter::All,
-                Filter::Moving => ListFilter::Moving,
-                Filter::Held => ListFilter::Held,
-                Filter::Settled => ListFilter::Settled,
+                Filter::All => ListFilter::all(),
+                Filter::Moving => ListFilter::of(submit_once::ListState::Moving),
+                Filter::Held => ListFilter::of(submit_once::ListState::Held),
+                Filter::Settled => ListFilter::of(submit_once::ListState::Settled),
             };
             forms::page(&outbox.list(filter, page)?)
         }
@@ -225,7 +225,10 @@ fn on_outbox(
             Value::Null
         }
         OnOutbox::SignIn(of) => done(outbox.sign_in(of.account))?,
-        OnOutbox::SignOut(_) => done(outbox.sign_out())?,
+        OnOutbox::SignOut(_) => {
+            outbox.sign_out(submit_once::SignOut::Keep)?;
+            Value::Null
+        }
         OnOutbox::SignedIn(_) => json!(outbox.signed_in()?),
         OnOutbox::SupplyCredentials(of) => {
             let until = of

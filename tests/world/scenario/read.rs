@@ -121,7 +121,7 @@ pub fn submission(content: &Content, place: &Place) -> Result<Submission, Outbox
         .iter()
         .map(|text| id(text))
         .collect::<Result<_, _>>()?;
-    submission.probe = content.probe.clone();
+    submission.probe = content.probe.clone().map(submit_once::StatusProbe::at);
     submission.unmetered_only = content.unmetered_only;
     Ok(submission)
 }

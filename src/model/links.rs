@@ -1,0 +1,105 @@
+//! How submissions hang together: lanes, and what a child takes from its parents' results.
+
+use super::id::SubmissionId;
+
+/// What becomes of a lane when the submission whose turn it is doesn't succeed.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Default,
+    serde::Serialize,
+    serde::Deserialize,
+    uniffi::Enum,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum LanePolicy {
+    /// While it is held, the lane waits for the decision. If it is rejected or given up, the lane
+    /// stops until `release_lane`. The default.
+    #[default]
+    Block,
+    /// The others go on: past one that is held, and after one that ended without success.
+    Continue,
+    /// While it is held, the lane waits for the decision. If it is rejected or given up, everything
+    /// that waits behind it in the lane is rejected, too.
+    RejectRest,
+}
+
+/// A part of a request that is taken from the result of another submission, its parent. It is put in
+/// when the parent has succeeded, once, and is frozen then.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, uniffi::Record)]
+pub struct ParentPart {
+    /// Whose result it is taken from. It needs no mention in `after`.
+    pub parent: SubmissionId,
+    /// Where in the parent's result it is found.
+    pub from: PartSource,
+    /// Where in the request it goes.
+    pub into: PartTarget,
+}
+
+/// Where in a parent's result a part is found.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, uniffi::Enum)]
+#[serde(rename_all = "snake_case")]
+pub enum PartSource {
+    /// In its JSON body, by RFC 6901 pointer.
+    JsonPointer {
+        /// The pointer, for example `/id`.
+        pointer: String,
+    },
+    /// In one of the kept headers: `Content-Location`, `ETag`, `Last-Modified`, `Link`, `Location`,
+    /// `Request-Id`, `X-Correlation-Id`, `X-Request-Id`.
+    Header {
+        /// The header's name, in any case.
+        name: String,
+    },
+}
+
+/// Where in a request a part goes.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, uniffi::Enum)]
+#[serde(rename_all = "snake_case")]
+pub enum PartTarget {
+    /// A placeholder in the path of the URL, there once, for example `{order}` in
+    /// `/orders/{order}/photos`. A text or a number, percent-encoded.
+    Path {
+        /// The placeholder.
+        placeholder: String,
+    },
+    /// A query parameter, added behind those that are there. A text or a number.
+    Query {
+        /// The parameter's name.
+        name: String,
+    },
+    /// A header that the submission doesn't store itself. A text or a number.
+    Header {
+        /// The header's name.
+        name: String,
+    },
+    /// A member of the JSON body, added to an object that is there. Any JSON value, as it is written
+    /// in the result.
+    Json {
+        /// The member's RFC 6901 pointer, for example `/order_id`.
+        pointer: String,
+    },
+}
+
+/// A part that the app supplies, since the parent's result lacks it.
+#[derive(Clone, PartialEq, Eq, uniffi::Record)]
+#[uniffi::export(Debug)]
+pub struct PartValue {
+    /// Where it goes: the `into` of one of the submission's parts.
+    pub into: PartTarget,
+    /// The value as JSON, for example `"A-17"` with its quotes, or `17`.
+    pub json: String,
+}
+
+impl std::fmt::Debug for PartValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PartValue")
+            .field("into", &self.into)
+            .field("json_bytes", &self.json.len())
+            .finish()
+    }
+}

@@ -1,0 +1,104 @@
+-- Order and what hangs together: lanes, latest-wins keys, parents; probes; retention by count and
+-- bytes; totals that survive. Only adds.
+
+-- `submission.blockers` has a bit for each kind of other submission that it waits for: 1 those before
+-- it in its lane, 2 a newer one of its latest-wins key, 4 an older one of that, 8 a parent. What is due
+-- and blocked has neither `ready` nor `due_uptime`.
+
+-- Lanes: block, continue or reject_rest. NULL without a lane.
+ALTER TABLE submission ADD COLUMN lane_policy TEXT;
+-- What is in the queue of its lane, in its order: held ones of a lane that goes on past them aren't.
+CREATE INDEX submission_lane_queue ON submission (account, lane, seq)
+    WHERE lane IS NOT NULL AND settled_wall IS NULL
+        AND NOT (state = 'held' AND lane_policy = 'continue');
+-- Lanes, and whose turn it is.
+CREATE TABLE lane (
+    -- Empty for nobody's.
+    account TEXT NOT NULL,
+    name TEXT NOT NULL,
+    -- The one that may go, or is on the wire. NULL: none, or the first of the queue is held.
+    turn INTEGER,
+    -- The rejected one that stopped it. NULL: it isn't stopped.
+    stopped INTEGER,
+    PRIMARY KEY (account, name)
+) STRICT, WITHOUT ROWID;
+
+-- The unsettled versions of a latest-wins key.
+CREATE INDEX submission_versions ON submission (account, replaces, seq)
+    WHERE replaces IS NOT NULL AND settled_wall IS NULL;
+-- Latest-wins keys.
+CREATE TABLE latest (
+    -- Empty for nobody's.
+    account TEXT NOT NULL,
+    name TEXT NOT NULL,
+    -- The newest version that succeeded.
+    succeeded INTEGER,
+    -- No version goes before this, since a server may still be working on another. In the uptime of
+    -- `boot`; the wall time of it, and how long the wait was.
+    floor_uptime INTEGER,
+    floor_wall INTEGER,
+    delay INTEGER,
+    boot INTEGER,
+    PRIMARY KEY (account, name)
+) STRICT, WITHOUT ROWID;
+
+-- 1: others wait for it, or did. It isn't superseded.
+ALTER TABLE submission ADD COLUMN children INTEGER NOT NULL DEFAULT 0;
+-- What it takes from its parents' results, as JSON. NULL: nothing, and the request is whole.
+ALTER TABLE request ADD COLUMN parts TEXT;
+-- Values found so far, by the number of the part, as JSON.
+CREATE TABLE part_value (
+    child INTEGER NOT NULL REFERENCES submission (seq) ON DELETE CASCADE,
+    part INTEGER NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (child, part)
+) STRICT, WITHOUT ROWID;
+-- The request with its parts in it. NULL in `body`: that of the request.
+CREATE TABLE resolved (
+    seq INTEGER PRIMARY KEY REFERENCES submission (seq) ON DELETE CASCADE,
+    url TEXT NOT NULL,
+    headers TEXT NOT NULL,
+    body BLOB,
+    body_digest BLOB NOT NULL,
+    -- SHA-256 over all that is sent, as in `request`.
+    checksum BLOB NOT NULL
+) STRICT;
+
+-- `submission.probe` is the status probe, as JSON. When to ask it next, in the uptime of `boot`: then
+-- `ready` and `due_uptime` are empty. How often it was asked in vain since the last attempt.
+ALTER TABLE submission ADD COLUMN probe_uptime INTEGER;
+ALTER TABLE submission ADD COLUMN probe_wall INTEGER;
+ALTER TABLE submission ADD COLUMN probes INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX submission_probe ON submission (probe_uptime) WHERE probe_uptime IS NOT NULL;
+
+-- What retention counts.
+ALTER TABLE meta ADD COLUMN settled INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE meta ADD COLUMN result_bytes INTEGER NOT NULL DEFAULT 0;
+UPDATE meta SET
+    settled = (SELECT count(*) FROM submission WHERE settled_wall IS NOT NULL),
+    result_bytes = (SELECT coalesce(sum(length(body)), 0) FROM answer);
+
+-- Signed out for good: what is left of it is still to be ended and dropped.
+ALTER TABLE account ADD COLUMN purging INTEGER NOT NULL DEFAULT 0;
+
+-- Numbers since the database was made.
+CREATE TABLE total (
+    name TEXT PRIMARY KEY,
+    count INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER submission_policy_frozen BEFORE UPDATE OF lane_policy ON submission
+WHEN NEW.lane_policy IS NOT OLD.lane_policy
+BEGIN
+    SELECT RAISE(ABORT, 'guard: an accepted submission is frozen');
+END;
+
+CREATE TRIGGER part_value_frozen BEFORE UPDATE ON part_value
+BEGIN
+    SELECT RAISE(ABORT, 'guard: a part is taken once');
+END;
+
+CREATE TRIGGER resolved_frozen BEFORE UPDATE ON resolved
+BEGIN
+    SELECT RAISE(ABORT, 'guard: a request is resolved once');
+END;
