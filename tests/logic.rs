@@ -52,6 +52,8 @@ mod isolation;
 mod key_places;
 #[path = "logic/key_scopes.rs"]
 mod key_scopes;
+#[path = "logic/lanes.rs"]
+mod lanes;
 #[path = "logic/lapses.rs"]
 mod lapses;
 #[path = "logic/lifetime.rs"]
