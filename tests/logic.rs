@@ -56,6 +56,8 @@ mod key_scopes;
 mod lanes;
 #[path = "logic/lapses.rs"]
 mod lapses;
+#[path = "logic/latest.rs"]
+mod latest;
 #[path = "logic/lifetime.rs"]
 mod lifetime;
 #[path = "logic/networks.rs"]
