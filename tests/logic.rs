@@ -44,6 +44,8 @@ mod drains;
 mod gates;
 #[path = "logic/guards.rs"]
 mod guards;
+#[path = "logic/histories.rs"]
+mod histories;
 #[path = "logic/intents.rs"]
 mod intents;
 #[path = "logic/isolation.rs"]
