@@ -95,6 +95,7 @@ fn others_never_wait_for_a_lane() {
     });
 }
 
+/// F112: a deferred retry lets nothing pass.
 #[test]
 fn retries_and_doubt_keep_the_order() {
     let place = Place::new();
@@ -178,6 +179,7 @@ fn decide(outbox: &Outbox, id: SubmissionId, resolution: Resolution) {
     outbox.resolve(id, revision, resolution).unwrap();
 }
 
+/// F53: what waits behind a wedged one doesn't overtake it.
 #[test]
 fn with_block_a_held_head_holds_the_lane_until_it_is_decided() {
     let place = Place::new();
