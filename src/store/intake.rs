@@ -13,6 +13,7 @@ use crate::error::OutboxError;
 use crate::model::body::FrozenBody;
 use crate::model::fingerprint::{Fingerprint, Identity, digest};
 use crate::model::outcome::{Receipt, ReceiptKind, Snapshot};
+use crate::model::parts;
 use crate::model::request::{FrozenLinks, FrozenRequest, effect_text, key_place_text};
 use crate::runs::RunNetwork;
 
@@ -204,9 +205,10 @@ fn differences(
 ) -> rusqlite::Result<Vec<String>> {
     let stored_place = key_place_text(&profiles::read(connection, row.profile)?);
     let new_place = key_place_text(&request.profile);
+    let new_parts = parts::spell(&request.links.parts);
     connection
         .prepare_cached(
-            "SELECT s.account, r.method, r.url, r.content_type, r.body_digest
+            "SELECT s.account, r.method, r.url, r.content_type, r.body_digest, r.parts
              FROM submission s JOIN request r ON r.seq = s.seq WHERE s.seq = ?1",
         )?
         .query_row([row.seq], |found| {
@@ -215,6 +217,7 @@ fn differences(
             let url: String = found.get(2)?;
             let content_type: Option<String> = found.get(3)?;
             let body_digest: [u8; 32] = found.get(4)?;
+            let parts: Option<String> = found.get(5)?;
             let stored = Identity {
                 account: account.as_deref(),
                 method: &method,
@@ -222,8 +225,9 @@ fn differences(
                 content_type: content_type.as_deref(),
                 key_place: &stored_place,
                 body_digest: &body_digest,
+                parts: parts.as_deref(),
             };
-            Ok(stored.differences(&request.identity(&new_place)))
+            Ok(stored.differences(&request.identity(&new_place, new_parts.as_deref())))
         })
 }
 
