@@ -183,6 +183,13 @@ impl FrozenRequest {
         }
     }
 
+    /// The status probe in its persisted form.
+    pub(crate) fn probe_json(&self) -> Option<String> {
+        self.probe
+            .as_ref()
+            .and_then(|probe| serde_json::to_string(probe).ok())
+    }
+
     /// The row checksum over everything that is sent, with the digest that the body has now. That
     /// of a body in a file is compared later, right before it is sent.
     /// SQLite's own checks miss most flipped bits.

@@ -14,7 +14,7 @@ use crate::model::state::{Event, SubmissionState};
 use crate::model::submission::Effect;
 use crate::policy::age::{Reading, key_lifetime, lifetime_over};
 use crate::policy::classify::History;
-use crate::policy::limits::{Limits, STEP_ROWS};
+use crate::policy::limits::{FAIR_EVERY, Limits, STEP_ROWS};
 use crate::policy::profile::{KeyScope, ServerProfile};
 
 /// A submission in flight, and its open attempt.
@@ -85,29 +85,55 @@ pub(super) fn claim(
     Ok(claims)
 }
 
-/// The first of what is ready and has its way open.
+/// The first of what is ready and has its way open: by priority, then in the order of acceptance. One
+/// of every eight claims goes to what was accepted first, so that nothing starves; the attempts' numbers
+/// count the claims of all processes.
 fn heads(tx: &Tx<'_>, most: usize, terms: &Terms) -> rusqlite::Result<Vec<i64>> {
-    let mut heads: Vec<(i32, i64)> = Vec::new();
+    let next = attempts::next_number(tx.connection)?;
+    let claims = next..next.saturating_add_unsigned(most as u64);
+    let fair = claims
+        .clone()
+        .filter(|claim| claim % FAIR_EVERY == 0)
+        .count();
+    let mut heads: Vec<Head> = Vec::new();
+    let mut oldest: Vec<Head> = Vec::new();
     for way in ways(tx, terms)? {
         if way.access != Access::Open {
             continue;
         }
-        heads_of(tx, way.channel, "1", most, &mut heads)?;
-        if terms.unmetered {
-            heads_of(tx, way.channel, "2", most, &mut heads)?;
+        for ready in ["1", "2"].iter().take(1 + usize::from(terms.unmetered)) {
+            heads_of(tx, way.channel, ready, most, &mut heads)?;
+            if fair > 0 {
+                oldest_of(tx, way.channel, ready, fair, &mut oldest)?;
+            }
         }
     }
     heads.sort_by_key(|(priority, seq)| (std::cmp::Reverse(*priority), *seq));
-    heads.truncate(most);
-    Ok(heads.into_iter().map(|(_, seq)| seq).collect())
+    oldest.sort_by_key(|(_, seq)| *seq);
+    let (mut by_priority, mut by_age) = (heads.into_iter(), oldest.into_iter());
+    let mut taken: Vec<i64> = Vec::new();
+    for claim in claims {
+        let turn = if claim % FAIR_EVERY == 0 {
+            &mut by_age
+        } else {
+            &mut by_priority
+        };
+        // Each list is as long as there are ready ones, or turns; so an end means that all are taken.
+        let head = turn.find(|(_, seq)| !taken.contains(seq));
+        taken.extend(head.map(|(_, seq)| seq));
+    }
+    Ok(taken)
 }
+
+/// Priority and row.
+type Head = (i32, i64);
 
 fn heads_of(
     tx: &Tx<'_>,
     channel: i64,
     ready: &str,
     most: usize,
-    into: &mut Vec<(i32, i64)>,
+    into: &mut Vec<Head>,
 ) -> rusqlite::Result<()> {
     let mut statement = tx.connection.prepare_cached(&format!(
         "SELECT priority, seq FROM submission WHERE ready = {ready} AND channel = ?1
@@ -118,6 +144,40 @@ fn heads_of(
         into.push(head?);
     }
     Ok(())
+}
+
+/// The first of each priority: a few steps in the index for each level that is in use.
+fn oldest_of(
+    tx: &Tx<'_>,
+    channel: i64,
+    ready: &str,
+    most: usize,
+    into: &mut Vec<Head>,
+) -> rusqlite::Result<()> {
+    let mut below = i64::from(i32::MAX) + 1;
+    loop {
+        let level: Option<i32> = tx
+            .connection
+            .prepare_cached(&format!(
+                "SELECT max(priority) FROM submission
+                 WHERE ready = {ready} AND channel = ?1 AND priority < ?2"
+            ))?
+            .query_row((channel, below), |row| row.get(0))?;
+        let Some(level) = level else {
+            return Ok(());
+        };
+        let mut statement = tx.connection.prepare_cached(&format!(
+            "SELECT priority, seq FROM submission
+             WHERE ready = {ready} AND channel = ?1 AND priority = ?2 ORDER BY seq LIMIT ?3"
+        ))?;
+        let rows = statement.query_map((channel, level, most as i64), |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+        for head in rows {
+            into.push(head?);
+        }
+        below = i64::from(level);
+    }
 }
 
 pub(super) fn has_ready(tx: &Tx<'_>, terms: &Terms) -> rusqlite::Result<bool> {
@@ -138,7 +198,7 @@ fn claim_one(
         return expire_one(tx, row).map(Turn::Ended);
     }
     let profile = profiles::read(tx.connection, row.profile)?;
-    let credentials = match row.has_account {
+    let credentials = match row.account.is_some() {
         true => terms.credentials.clone(),
         false => None,
     };
@@ -196,7 +256,7 @@ fn history(tx: &Tx<'_>, row: &Row) -> Result<History, OutboxError> {
     let doubt = attempts::doubt(tx.connection, row.seq)?;
     let host_went_on = row.same_status.is_some() && gates::successes(tx, row.seq)? > row.same_well;
     let refusals = match row.same_status {
-        Some(status) if row.has_account => gates::refusals(tx, row.seq, status)?,
+        Some(status) if row.account.is_some() => gates::refusals(tx, row.seq, status)?,
         Some(_) | None => Refusals::default(),
     };
     Ok(History {

@@ -4,11 +4,11 @@ use rusqlite::{Connection, OptionalExtension, named_params};
 
 use super::bodies::Bodies;
 use super::owner::Owner;
-use super::rows::spell_headers;
+use super::rows::{spell_headers, spell_lane_policy};
 use super::submissions::{self, Row};
 use super::view::{self, tombstone};
 use super::writer::Tx;
-use super::{attempts, gates, loss, profiles, runs};
+use super::{attempts, gates, loss, order, profiles, runs};
 use crate::error::OutboxError;
 use crate::model::body::FrozenBody;
 use crate::model::fingerprint::{Fingerprint, Identity, digest};
@@ -80,6 +80,7 @@ pub(super) fn accept(
     attempts::note_wall(tx)?;
     let row = submissions::by_seq(tx.connection, seq)?;
     submissions::feed(tx, &row)?;
+    order::enter(tx, &row)?;
     let network = if request.unmetered_only {
         RunNetwork::Unmetered
     } else {
@@ -130,12 +131,16 @@ pub(super) fn check_room(
 }
 
 fn insert_submission(tx: &Tx<'_>, request: &FrozenRequest) -> rusqlite::Result<i64> {
+    let lane = request.links.lane.as_ref();
     tx.connection
         .prepare_cached(
             "INSERT INTO submission (id, fingerprint, account, profile, channel, effect, priority,
-                accepted_wall, state, revision, ready, expires_wall, unmetered)
+                lane, lane_policy, replaces, probe, accepted_wall, state, revision, ready, blockers,
+                expires_wall, unmetered)
              VALUES (:id, :fingerprint, :account, :profile, :channel, :effect, :priority,
-                :wall, 'pending', 1, 1 + :unmetered, :expires, :unmetered)",
+                :lane, :lane_policy, :replaces, :probe, :wall, 'pending', 1,
+                CASE :blockers WHEN 0 THEN 1 + :unmetered ELSE 0 END, :blockers,
+                :expires, :unmetered)",
         )?
         .insert(named_params! {
             ":id": request.id.as_bytes(),
@@ -145,6 +150,11 @@ fn insert_submission(tx: &Tx<'_>, request: &FrozenRequest) -> rusqlite::Result<i
             ":channel": profiles::channel(tx, request.account.as_deref(), &request.origin)?,
             ":effect": effect_text(request.effect),
             ":priority": request.priority,
+            ":lane": lane.map(|(name, _)| name),
+            ":lane_policy": lane.map(|(_, policy)| spell_lane_policy(*policy)),
+            ":replaces": request.links.replaces,
+            ":probe": request.probe_json(),
+            ":blockers": if lane.is_some() { order::LANE } else { 0 },
             ":wall": tx.now.wall.0,
             ":expires": request.expires_at.map(|wall| wall.0),
             ":unmetered": request.unmetered_only,

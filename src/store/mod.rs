@@ -20,6 +20,7 @@ mod intake;
 mod loss;
 mod migrate;
 mod network;
+mod order;
 mod owner;
 mod problem;
 mod profiles;
@@ -34,6 +35,7 @@ mod step;
 mod submissions;
 mod takeover;
 mod view;
+mod waiting;
 mod writer;
 
 pub(crate) use claim::Claim;
@@ -277,10 +279,12 @@ impl Store {
 
     pub(crate) fn release_lane(
         self: &Arc<Self>,
-        _account: Option<&str>,
-        _lane: &str,
+        account: Option<&str>,
+        lane: &str,
     ) -> Result<bool, OutboxError> {
-        Ok(false)
+        let (account, lane) = (account.map(str::to_owned), lane.to_owned());
+        self.writer
+            .write(move |tx| Ok(order::lanes::release(tx, account.as_deref(), &lane)?))
     }
 
     /// Who is signed in.
@@ -483,4 +487,6 @@ pub(crate) struct Context {
     pub(crate) clock: Arc<dyn Clock>,
     /// This boot, by the database's number for it.
     pub(crate) boot: i64,
+    /// Used instead of the quiet times of server profiles.
+    pub(crate) quiet_time: Option<Duration>,
 }

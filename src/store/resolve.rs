@@ -106,7 +106,7 @@ fn retry(
     if row.state == damaged {
         return Err(OutboxError::CannotRetry { current });
     }
-    let credentials = credentials.filter(|_| row.has_account);
+    let credentials = credentials.filter(|_| row.account.is_some());
     let reading = attempts::reading(tx)?;
     let profile = profiles::read(tx.connection, row.profile)?;
     let lifetime = key_lifetime(row.effect, &profile, limits.horizon);
