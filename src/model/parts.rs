@@ -228,7 +228,7 @@ pub(crate) fn find(from: &PartSource, result: &ParentResult) -> Result<String, P
 pub(crate) fn fill(
     template: &FrozenRequest,
     values: &[Option<String>],
-    limits: &Limits,
+    max_body_bytes: u64,
 ) -> Result<FrozenRequest, Problem> {
     let mut url = Url::parse(&template.url).map_err(|_| "the stored URL is malformed")?;
     let mut headers = template.headers.clone();
@@ -274,7 +274,7 @@ pub(crate) fn fill(
         ..template.clone()
     };
     if let Some(body) = body {
-        if body.len() as u64 > limits.max_body_bytes {
+        if body.len() as u64 > max_body_bytes {
             return Err("with it, the body is larger than max_body_bytes");
         }
         filled.body_digest = digest(body.as_bytes());

@@ -337,7 +337,7 @@ fn default_effect(method: &str, profile: &ServerProfile) -> Effect {
     }
 }
 
-pub(super) fn invalid(field: &str, problem: &str) -> OutboxError {
+pub(crate) fn invalid(field: &str, problem: &str) -> OutboxError {
     OutboxError::Invalid {
         field: field.to_owned(),
         problem: problem.to_owned(),
