@@ -16,7 +16,7 @@ CREATE TABLE lane (
     -- Empty for nobody's.
     account TEXT NOT NULL,
     name TEXT NOT NULL,
-    -- The one that may go, or is on the wire. NULL: none, or the first of the queue is held.
+    -- The one that may go, is on the wire, or is held while the others wait. NULL: none.
     turn INTEGER,
     -- The rejected one that stopped it. NULL: it isn't stopped.
     stopped INTEGER,
