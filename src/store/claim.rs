@@ -7,6 +7,7 @@ use super::owner::Owner;
 use super::step::expire_one;
 use super::submissions::{self, Due, Row, ask, change, note_problem, or_quarantine};
 use super::writer::Tx;
+use super::parts::{self, Resolved};
 use super::{attempts, profiles};
 use crate::error::OutboxError;
 use crate::model::request::FrozenRequest;
@@ -204,20 +205,22 @@ fn claim_one(
     };
     let number = credentials.as_ref().map(|usable| usable.number);
     if let Some((event, problem)) = refuse(tx, &row, &profile, limits, reading, number)? {
-        let transition = ask(tx, &row, event)?;
         note_problem(tx, &row, problem)?;
-        change(tx, &mut row, &transition, Due::Unchanged)?;
-        return Ok(Turn::Ended(transition.next.visible));
+        return end(tx, row, event);
     }
-    let Some(request) = thaw(tx.connection, &row)? else {
-        let transition = ask(tx, &row, Event::RowDamaged)?;
-        note_problem(
-            tx,
-            &row,
-            "the stored bytes are not the ones that were accepted",
-        )?;
-        change(tx, &mut row, &transition, Due::Unchanged)?;
-        return Ok(Turn::Ended(transition.next.visible));
+    let resolved = match thaw(tx.connection, &row)? {
+        Some(template) => parts::resolved(tx, &row, template)?,
+        None => Resolved::Damaged,
+    };
+    let request = match resolved {
+        Resolved::Whole(request) => *request,
+        Resolved::Damaged => {
+            let problem = "the stored bytes are not the ones that were accepted";
+            note_problem(tx, &row, problem)?;
+            return end(tx, row, Event::RowDamaged);
+        }
+        // The last guard: a template is never sent.
+        Resolved::Template => return end(tx, row, Event::ParentResultMissing),
     };
     let transition = ask(tx, &row, Event::Claimed)?;
     if transition.next.visible != SubmissionState::InFlight {
@@ -249,6 +252,12 @@ fn claim_one(
         misdirected,
         credentials,
     })))
+}
+
+fn end(tx: &Tx<'_>, mut row: Row, event: Event) -> Result<Turn, OutboxError> {
+    let transition = ask(tx, &row, event)?;
+    change(tx, &mut row, &transition, Due::Unchanged)?;
+    Ok(Turn::Ended(transition.next.visible))
 }
 
 /// What the attempts before have shown.

@@ -22,6 +22,7 @@ mod migrate;
 mod network;
 mod order;
 mod owner;
+mod parts;
 mod problem;
 mod profiles;
 mod resolve;
@@ -489,4 +490,6 @@ pub(crate) struct Context {
     pub(crate) boot: i64,
     /// Used instead of the quiet times of server profiles.
     pub(crate) quiet_time: Option<Duration>,
+    /// See there.
+    pub(crate) max_body_bytes: u64,
 }

@@ -19,7 +19,8 @@ const PAGE_MOST: u32 = 1_000;
 /// What [`read_snapshot`] reads, of a submission `s` and its request `r`.
 fn columns() -> String {
     format!(
-        "s.seq, s.id, s.account, r.method, r.url, s.effect, s.lane, s.replaces, s.state, s.reason,
+        "s.seq, s.id, s.account, r.method,
+        coalesce((SELECT url FROM resolved WHERE seq = s.seq), r.url) AS url, s.effect, s.lane, s.replaces, s.state, s.reason,
             s.revision, s.accepted_wall, s.attempts, s.problem, s.late_evidence, s.result,
             s.settled_wall, {waiting},
             EXISTS (SELECT 1 FROM attempt a WHERE a.submission = s.seq

@@ -37,6 +37,8 @@ pub(crate) struct Tx<'a> {
     pub(crate) cursor: Cell<Option<i64>>,
     /// Used instead of the quiet times of server profiles.
     pub(crate) quiet_time: Option<Duration>,
+    /// What a body may have with its parts in it.
+    pub(crate) max_body_bytes: u64,
     /// Changes whose consequences for others are still to be drawn.
     pub(super) touched: RefCell<VecDeque<Touched>>,
 }
@@ -287,6 +289,7 @@ impl Writer {
             boot: self.context.boot,
             cursor: Cell::new(None),
             quiet_time: self.context.quiet_time,
+            max_body_bytes: self.context.max_body_bytes,
             touched: RefCell::default(),
         };
         let alone = batch.len() == 1;
