@@ -8,16 +8,11 @@ use super::rows::{Want, read_effect, read_headers, read_id, read_state, read_wan
 use crate::clock::WallMs;
 use crate::model::fingerprint::PartHash;
 use crate::model::id::SubmissionId;
-use crate::model::outcome::{
-    ListFilter, ListState, Outcome, PageRequest, Snapshot, SnapshotPage, WaitingFor,
-};
+use crate::model::outcome::{Outcome, Snapshot, WaitingFor};
 use crate::model::state::SubmissionState;
 use crate::model::submission::Header;
 
-/// Entries of one page at most.
-const PAGE_MOST: u32 = 1_000;
-
-const COLUMNS: &str = "s.seq, s.id, s.account, r.method, r.url, s.effect, s.state, s.reason,
+pub(super) const COLUMNS: &str = "s.seq, s.id, s.account, r.method, r.url, s.effect, s.state, s.reason,
     s.revision, s.lane, s.replaces, s.ready, s.due_wall, s.accepted_wall, s.attempts, s.problem, s.late_evidence,
     s.result, s.settled_wall, s.network_wait,
     (SELECT h.closed_wall FROM channel c JOIN host h ON h.origin = c.origin
@@ -27,7 +22,7 @@ const COLUMNS: &str = "s.seq, s.id, s.account, r.method, r.url, s.effect, s.stat
     EXISTS (SELECT 1 FROM attempt a WHERE a.submission = s.seq AND a.mark IN ('open', 'unknown'))
         AS in_doubt";
 
-fn read_snapshot(row: &SqlRow<'_>) -> rusqlite::Result<Snapshot> {
+pub(super) fn read_snapshot(row: &SqlRow<'_>) -> rusqlite::Result<Snapshot> {
     let state = read_state(
         row.get_ref("state")?.as_str()?,
         row.get_ref("reason")?.as_str_or_null()?,
@@ -248,45 +243,6 @@ pub(super) fn tombstone(
             Ok((row.get("fingerprint")?, snapshot))
         })
         .optional()
-}
-
-/// A page in the order of acceptance, without the answers' bodies.
-pub(super) fn list(
-    connection: &Connection,
-    filter: &ListFilter,
-    page: PageRequest,
-) -> rusqlite::Result<SnapshotPage> {
-    let condition = match filter.state {
-        None => "1",
-        Some(ListState::Moving) => "s.state IN ('pending', 'in_flight')",
-        Some(ListState::Held) => "s.state = 'held'",
-        Some(ListState::Settled) => "s.settled_wall IS NOT NULL",
-    };
-    let limit = page.limit.clamp(1, PAGE_MOST);
-    let mut statement = connection.prepare_cached(&format!(
-        "SELECT {COLUMNS}, w.status AS answer_status, w.missing AS answer_missing
-         FROM submission s JOIN request r ON r.seq = s.seq LEFT JOIN answer w ON w.attempt = s.result
-         WHERE s.seq > ?1 AND {condition} ORDER BY s.seq LIMIT ?2"
-    ))?;
-    let mut rows = statement.query((page.after, limit))?;
-    let mut snapshots = Vec::new();
-    let mut last = None;
-    while let Some(row) = rows.next()? {
-        let mut snapshot = read_snapshot(row)?;
-        if let Some(outcome) = &mut snapshot.outcome {
-            outcome.status = row.get("answer_status")?;
-            outcome.result_missing = row
-                .get::<_, Option<bool>>("answer_missing")?
-                .unwrap_or_default();
-        }
-        last = Some(row.get::<_, i64>("seq")?);
-        snapshots.push(snapshot);
-    }
-    let full = snapshots.len() == limit as usize;
-    Ok(SnapshotPage {
-        snapshots,
-        next: last.filter(|_| full),
-    })
 }
 
 /// How many there are of what.
