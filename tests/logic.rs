@@ -56,12 +56,16 @@ mod key_scopes;
 mod lapses;
 #[path = "logic/lifetime.rs"]
 mod lifetime;
+#[path = "logic/lists.rs"]
+mod lists;
 #[path = "logic/networks.rs"]
 mod networks;
 #[path = "logic/observing.rs"]
 mod observing;
 #[path = "logic/progress.rs"]
 mod progress;
+#[path = "logic/purges.rs"]
+mod purges;
 #[path = "logic/redirects.rs"]
 mod redirects;
 #[path = "logic/replay.rs"]
@@ -70,5 +74,7 @@ mod replay;
 mod retries;
 #[path = "logic/runs.rs"]
 mod runs;
+#[path = "logic/token_races.rs"]
+mod token_races;
 #[path = "logic/winding_down.rs"]
 mod winding_down;

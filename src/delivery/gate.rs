@@ -77,11 +77,13 @@ impl Engine {
         self.stop_where(gate, |_, flight| flight.parcel.unmetered_only);
     }
 
-    /// Ends what belongs to an account.
-    pub(super) fn stop_account(&self, gate: &mut Gate, account: &str) {
+    /// Ends what belongs to an account. How each ended is the caller's to settle.
+    pub(super) fn stop_account(&self, gate: &mut Gate, account: &str) -> Vec<Finished> {
+        let others = gate.unsettled.len();
         self.stop_where(gate, |_, flight| {
             flight.parcel.account.as_deref() == Some(account)
         });
+        gate.unsettled.split_off(others)
     }
 
     fn stop_where(&self, gate: &mut Gate, stops: impl Fn(i64, &Flight) -> bool) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::engine::{Engine, lock};
 use crate::error::OutboxError;
 use crate::model::outcome::SignedOutReport;
+use crate::model::state::Proof;
 
 impl Engine {
     /// Signs out whoever is signed in, stops its requests, and ends and drops everything of it.
@@ -16,10 +17,14 @@ impl Engine {
             let Some(account) = self.parts().store.begin_purge()? else {
                 return Ok(SignedOutReport::default());
             };
-            self.stop_account(&mut gate, &account);
-            if !gate.unsettled.is_empty() {
-                self.settle(&mut gate)?;
-            }
+            let unsent = self
+                .stop_account(&mut gate, &account)
+                .into_iter()
+                .filter(|stopped| stopped.judgement.proves == Proof::NotApplied)
+                .map(|stopped| stopped.attempt)
+                .collect();
+            // The purge itself ends what they were attempts of, and counts it.
+            self.parts().store.note_unsent(unsent)?;
             account
         };
         self.parts().store.purge(&account)

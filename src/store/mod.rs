@@ -332,6 +332,15 @@ impl Store {
         self.writer.write(purge::begin)
     }
 
+    /// Takes note that open attempts had no effect.
+    pub(crate) fn note_unsent(self: &Arc<Self>, attempts: Vec<i64>) -> Result<(), OutboxError> {
+        if attempts.is_empty() {
+            return Ok(());
+        }
+        self.writer
+            .write(move |tx| Ok(purge::note_unsent(tx, &attempts)?))
+    }
+
     /// Ends and drops what is left of an account that was signed out for good.
     pub(crate) fn purge(self: &Arc<Self>, account: &str) -> Result<SignedOutReport, OutboxError> {
         loop {

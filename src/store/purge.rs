@@ -49,6 +49,19 @@ pub(super) fn begin(tx: &Tx<'_>) -> Result<Option<String>, OutboxError> {
     Ok(Some(signed_in.name))
 }
 
+/// Open attempts that certainly had no effect, as their process knows.
+pub(super) fn note_unsent(tx: &Tx<'_>, attempts: &[i64]) -> rusqlite::Result<()> {
+    for attempt in attempts {
+        tx.connection
+            .prepare_cached(
+                "UPDATE attempt SET mark = 'not_applied', ended_wall = ?2
+                 WHERE id = ?1 AND mark = 'open'",
+            )?
+            .execute((attempt, tx.now.wall.0))?;
+    }
+    Ok(())
+}
+
 /// What the purge of an account has done so far.
 pub(super) fn report(tx: &Tx<'_>, account: &str) -> rusqlite::Result<SignedOutReport> {
     tx.connection
