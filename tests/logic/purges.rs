@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use submit_once::{
-    ChangePage, Fault, Limits, ListFilter, Outbox, ReceiptKind, SignOut, SignedOutReport,
-    Submission, SubmissionState, Waited, WaitingFor, WireAnswer,
+    ChangePage, Fault, Limits, ListFilter, Outbox, OutboxConfig, ReceiptKind, ServerProfile,
+    SignOut, SignedOutReport, Submission, SubmissionState, Waited, WaitingFor, WireAnswer,
 };
 
 use crate::common::Place;
@@ -95,7 +95,14 @@ fn a_purge_ends_each_by_what_is_known_of_it_and_leaves_no_others_touched() {
             inline_body_bytes: 1_000,
             ..Limits::default()
         };
-        let outbox = world.open_with(world.config(&place).limits(limits));
+        let config = OutboxConfig {
+            profile: Some(ServerProfile {
+                replays_success: true,
+                ..ServerProfile::default()
+            }),
+            ..world.config(&place).limits(limits)
+        };
+        let outbox = world.open_with(config);
         sign_in(&outbox, "bob", "bobs");
         let bobs = secret(&outbox, "bob", 1);
         outbox.submit(bobs.clone()).unwrap();
