@@ -40,6 +40,8 @@ mod disk;
 mod doubt;
 #[path = "logic/drains.rs"]
 mod drains;
+#[path = "logic/feeds.rs"]
+mod feeds;
 #[path = "logic/gates.rs"]
 mod gates;
 #[path = "logic/guards.rs"]

@@ -236,8 +236,8 @@ fn of_two_decisions_about_one_revision_the_first_counts() {
     });
 }
 
-/// P5: neither a decision nor a wake-up shortens the quiet time or the server's wait, and what is held
-/// isn't set going by a wake-up.
+/// P4: neither a decision nor a wake-up shortens the quiet time, and what is held isn't set going by a
+/// wake-up.
 #[test]
 fn no_way_to_become_due_is_shorter_than_the_floor() {
     let place = Place::new();
