@@ -4,10 +4,10 @@
 use super::gates::{self, Access, Refusals, Terms, Usable, ways};
 use super::intake::thaw;
 use super::owner::Owner;
+use super::parts::{self, Resolved};
 use super::step::expire_one;
 use super::submissions::{self, Due, Row, ask, change, note_problem, or_quarantine};
 use super::writer::Tx;
-use super::parts::{self, Resolved};
 use super::{attempts, profiles};
 use crate::error::OutboxError;
 use crate::model::request::FrozenRequest;

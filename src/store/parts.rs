@@ -32,8 +32,9 @@ pub(super) fn take(
         if part.parent != parent {
             continue;
         }
-        let found = find(&part.from, result)
-            .and_then(|value| with(tx, template, &values, n, value.clone()).map(|all| (all, value)));
+        let found = find(&part.from, result).and_then(|value| {
+            with(tx, template, &values, n, value.clone()).map(|all| (all, value))
+        });
         match found {
             Ok((all, value)) => {
                 values = all;

@@ -138,7 +138,11 @@ fn parent_succeeded(
     }
     let Some(template) = thaw(tx.connection, &child)? else {
         let transition = ask(tx, &child, Event::RowDamaged)?;
-        note_problem(tx, &child, "the stored bytes are not the ones that were accepted")?;
+        note_problem(
+            tx,
+            &child,
+            "the stored bytes are not the ones that were accepted",
+        )?;
         return change(tx, &mut child, &transition, Due::Unchanged);
     };
     parts::take(tx, &child, &template, parent, result)?;
@@ -164,7 +168,11 @@ fn fail(tx: &Tx<'_>, row: &mut Row) -> Result<(), OutboxError> {
     if transition.next.visible == row.state {
         return Ok(());
     }
-    note_problem(tx, row, "a submission that it depends on ended without success")?;
+    note_problem(
+        tx,
+        row,
+        "a submission that it depends on ended without success",
+    )?;
     change(tx, row, &transition, Due::Unchanged)
 }
 
@@ -202,9 +210,11 @@ pub(in crate::store) fn failed(connection: &Connection, row: &Row) -> rusqlite::
 /// What a submission that has succeeded has for its children. A tombstone has nothing.
 fn result_of(tx: &Tx<'_>, id: SubmissionId) -> rusqlite::Result<ParentResult> {
     let outcome = view::snapshot(tx.connection, id)?.and_then(|snapshot| snapshot.outcome);
-    Ok(outcome.map_or_else(ParentResult::default, |outcome| ParentResult {
-        content_type: outcome.content_type,
-        headers: outcome.headers,
-        body: outcome.body,
-    }))
+    Ok(
+        outcome.map_or_else(ParentResult::default, |outcome| ParentResult {
+            content_type: outcome.content_type,
+            headers: outcome.headers,
+            body: outcome.body,
+        }),
+    )
 }
