@@ -40,6 +40,8 @@ mod disk;
 mod doubt;
 #[path = "logic/drains.rs"]
 mod drains;
+#[path = "logic/feeds.rs"]
+mod feeds;
 #[path = "logic/gates.rs"]
 mod gates;
 #[path = "logic/guards.rs"]
@@ -62,6 +64,8 @@ mod lapses;
 mod latest;
 #[path = "logic/lifetime.rs"]
 mod lifetime;
+#[path = "logic/lists.rs"]
+mod lists;
 #[path = "logic/networks.rs"]
 mod networks;
 #[path = "logic/observing.rs"]
@@ -74,6 +78,8 @@ mod parents_parts;
 mod parents_random;
 #[path = "logic/progress.rs"]
 mod progress;
+#[path = "logic/purges.rs"]
+mod purges;
 #[path = "logic/redirects.rs"]
 mod redirects;
 #[path = "logic/replay.rs"]
@@ -82,5 +88,7 @@ mod replay;
 mod retries;
 #[path = "logic/runs.rs"]
 mod runs;
+#[path = "logic/token_races.rs"]
+mod token_races;
 #[path = "logic/winding_down.rs"]
 mod winding_down;

@@ -155,6 +155,17 @@ impl Writer {
         }
     }
 
+    /// Moves what is in the log into the database and empties it. What another process is reading stays
+    /// for a later checkpoint.
+    pub(super) fn clear_log(&self) {
+        if let Some(open) = lock(&self.open).as_ref() {
+            let cleared = open
+                .connection
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            drop(cleared);
+        }
+    }
+
     /// Refuses once the file was moved or deleted under the open database.
     pub(super) fn check_moved(&self) -> Result<(), StorageError> {
         if self.moved.load(Ordering::Acquire) {
