@@ -70,6 +70,12 @@ mod lists;
 mod networks;
 #[path = "logic/observing.rs"]
 mod observing;
+#[path = "logic/parents.rs"]
+mod parents;
+#[path = "logic/parents_parts.rs"]
+mod parents_parts;
+#[path = "logic/parents_random.rs"]
+mod parents_random;
 #[path = "logic/progress.rs"]
 mod progress;
 #[path = "logic/purges.rs"]

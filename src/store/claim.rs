@@ -195,6 +195,11 @@ fn claim_one(
     reading: &Reading,
     terms: &Terms,
 ) -> Result<Turn, OutboxError> {
+    if row.blockers != 0 {
+        // It waits for others and is marked as ready: a flipped bit. It stays as it is.
+        submissions::unready(tx, row.seq)?;
+        return Ok(Turn::Left);
+    }
     if row.expires.is_some_and(|expires| expires <= tx.now.wall) {
         return expire_one(tx, row).map(Turn::Ended);
     }

@@ -105,7 +105,8 @@ pub(super) fn resolve(
     tx.connection
         .prepare_cached(
             "INSERT INTO resolved (seq, url, headers, body, body_digest, checksum)
-             VALUES (:seq, :url, :headers, :body, :body_digest, :checksum)",
+             VALUES (:seq, :url, :headers, :body, :body_digest, :checksum)
+             ON CONFLICT (seq) DO NOTHING",
         )?
         .execute(named_params! {
             ":seq": seq,

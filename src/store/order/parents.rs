@@ -6,7 +6,7 @@
 
 use rusqlite::Connection;
 
-use super::{PARENT, block, touch, unblock};
+use super::{NEWER, PARENT, block, unblock};
 use crate::error::OutboxError;
 use crate::model::id::SubmissionId;
 use crate::model::parts::ParentResult;
@@ -30,6 +30,13 @@ pub(in crate::store) fn check(
             view::snapshot(connection, *id)?.ok_or(OutboxError::UnknownParent { id: *id })?;
         if parent.account != request.account {
             return Err(invalid("after", "a parent belongs to another account"));
+        }
+        // With children it would go before the newer one, which may have been sent.
+        if submissions::by_id(connection, *id)?.is_some_and(|row| row.blockers & NEWER != 0) {
+            return Err(invalid(
+                "after",
+                "a parent waits for a newer one of its latest-wins key: depend on that",
+            ));
         }
         let children: u32 = connection
             .prepare_cached(
@@ -81,9 +88,6 @@ fn wait_for(tx: &Tx<'_>, child: i64, id: SubmissionId) -> Result<(), OutboxError
     tx.connection
         .prepare_cached("UPDATE submission SET children = 1 WHERE seq = ?1")?
         .execute([parent.seq])?;
-    // An older version of a latest-wins key may have waited for a newer one; with children it goes
-    // first.
-    touch(tx, &parent, false);
     Ok(())
 }
 
