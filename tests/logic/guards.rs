@@ -204,8 +204,10 @@ fn the_statements_of_claims_lists_and_purges_use_their_indexes() {
             .unwrap()
             .collect::<Result<_, _>>()
             .unwrap();
+        let scans_rows = plan
+            .iter()
+            .any(|step| step.contains("SCAN") && !step.contains("INDEX"));
         let plan = plan.join("; ");
-        let scans_rows = plan.contains("SCAN") && !plan.contains("USING");
         let sorts = plan.contains("TEMP B-TREE") && !statement.contains("GROUP BY");
         assert!(!scans_rows && !sorts, "{statement}: {plan}");
     }
