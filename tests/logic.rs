@@ -66,9 +66,13 @@ mod progress;
 mod redirects;
 #[path = "logic/replay.rs"]
 mod replay;
+#[path = "logic/restored.rs"]
+mod restored;
 #[path = "logic/retries.rs"]
 mod retries;
 #[path = "logic/runs.rs"]
 mod runs;
+#[path = "logic/salvaged.rs"]
+mod salvaged;
 #[path = "logic/winding_down.rs"]
 mod winding_down;
