@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::Connection;
 
 use super::connection::damaged;
+use super::salvage_rows::is_other_schema;
 use crate::error::{OpenError, StorageError};
 
 /// "SubO" in ASCII: marks a file as ours, for `file(1)` and for ourselves.
@@ -58,9 +59,10 @@ pub(super) fn migrate(connection: &Connection) -> Result<bool, OpenError> {
             connection.execute_batch(sql).map_err(|error| {
                 // What a step makes is there already, or what it builds on is missing: the version
                 // is a lie.
-                match error.sqlite_error_code() {
-                    Some(ErrorCode::Unknown) if !new => damaged(&error.to_string()),
-                    _ => fail(error),
+                if !new && is_other_schema(&error) {
+                    damaged("its version isn't that of its schema")
+                } else {
+                    fail(error)
                 }
             })?;
         }

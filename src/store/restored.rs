@@ -6,10 +6,7 @@ use rusqlite::{Connection, OptionalExtension, named_params};
 use super::loss::{self, Loss};
 
 /// True if another installation made the file. One that doesn't say who it is has no copies.
-pub(super) fn is_copy(
-    connection: &Connection,
-    install_id: Option<&str>,
-) -> rusqlite::Result<bool> {
+pub(super) fn is_copy(connection: &Connection, install_id: Option<&str>) -> rusqlite::Result<bool> {
     let stored: Option<String> = connection
         .query_row("SELECT install_id FROM meta", [], |row| row.get(0))
         .optional()?
@@ -27,7 +24,10 @@ pub(super) fn cut_off(connection: &Connection, install_id: Option<&str>) -> rusq
         [install_id],
     )?;
     // Two devices may name their boots alike: counted, say.
-    connection.execute("UPDATE boot SET token = 'copied ' || id || ' ' || token", [])?;
+    connection.execute(
+        "UPDATE boot SET token = 'copied ' || id || ' ' || token",
+        [],
+    )?;
     // The quiet time begins anew: when the original's attempts end can't be known here.
     connection.execute(
         "UPDATE submission SET owner = NULL, floor_uptime = coalesce(floor_uptime, 0), boot = NULL

@@ -172,7 +172,9 @@ fn build(config: &StoreConfig) -> Result<(), OpenError> {
     let number = (1..u32::MAX)
         .find(|number| {
             let kept = kept(database, *number);
-            SUFFIXES.iter().all(|suffix| !beside(&kept, suffix).exists())
+            SUFFIXES
+                .iter()
+                .all(|suffix| !beside(&kept, suffix).exists())
         })
         .unwrap_or(u32::MAX);
     let plan = Plan {

@@ -1,7 +1,7 @@
 //! Making a whole of what was read of a damaged database: nothing that is known of is left out, and
 //! what can't be sent as it was accepted is held as damaged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, OptionalExtension, named_params};
 
@@ -42,12 +42,16 @@ pub(super) fn mend(
     let lost = keep_lost(into, now, known)?;
     let holed = hold_holed(into)?;
     // Requests and attempts of which nothing else is left, not even the ID.
-    let nameless = count(
-        into,
-        "SELECT count(DISTINCT seq) FROM (
-            SELECT seq FROM request UNION SELECT submission FROM attempt)
-         WHERE seq NOT IN (SELECT seq FROM submission)",
-    )?;
+    let named: BTreeSet<i64> = known.values().filter_map(|known| known.seq).collect();
+    let mut nameless: Vec<i64> = into
+        .prepare(
+            "SELECT seq FROM request UNION SELECT submission FROM attempt
+             EXCEPT SELECT seq FROM submission",
+        )?
+        .query_map([], |row| row.get(0))?
+        .collect::<Sql<_>>()?;
+    nameless.retain(|seq| !named.contains(seq));
+    let nameless = nameless.len() as i64;
     drop_orphans(into)?;
     mend_queue(into)?;
     // As long as no tombstone was ever forgotten, it is known how many there must be.
@@ -82,6 +86,7 @@ fn count(connection: &Connection, sql: &str) -> Sql<i64> {
 fn copy_meta(from: &Connection, into: &Connection, now: &Now) -> Sql<Option<(i64, i64)>> {
     let columns = columns(from, into, "meta")?;
     let list = columns.join(", ");
+    // Without columns the statement makes no sense, and that counts as nothing to be read.
     let values = from
         .query_row(&format!("SELECT {list} FROM meta"), [], |row| {
             (0..columns.len())
@@ -284,6 +289,9 @@ fn mend_queue(into: &Connection) -> Sql<()> {
             AND probe_uptime IS NULL",
         [],
     )?;
-    into.execute("UPDATE submission SET ready = 0 WHERE ready <> 0 AND state <> 'pending'", [])?;
+    into.execute(
+        "UPDATE submission SET ready = 0 WHERE ready <> 0 AND state <> 'pending'",
+        [],
+    )?;
     Ok(())
 }

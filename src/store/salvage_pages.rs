@@ -116,7 +116,10 @@ fn empty_schema(copy: &Path) -> io::Result<()> {
     write_header(&mut file, 1)?;
     // A leaf without cells, its content beginning at the page's end.
     let mut rest = vec![0x0d, 0, 0, 0, 0, 0x10, 0, 0];
-    rest.resize(usize::try_from(PAGE_BYTES).unwrap_or_default() - HEADER_BYTES, 0);
+    rest.resize(
+        usize::try_from(PAGE_BYTES).unwrap_or_default() - HEADER_BYTES,
+        0,
+    );
     file.write_all(&rest)?;
     file.sync_all()
 }
@@ -125,7 +128,8 @@ fn empty_schema(copy: &Path) -> io::Result<()> {
 /// were made, so they are the same in every database of a schema.
 fn fill_schema(connection: &Connection, model: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "writable_schema", 1)?;
-    let mut rows = model.prepare("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema")?;
+    let mut rows =
+        model.prepare("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema")?;
     let mut rows = rows.query([])?;
     let mut insert = connection.prepare(
         "INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql) VALUES (?1, ?2, ?3, ?4, ?5)",

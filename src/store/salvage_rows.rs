@@ -1,11 +1,11 @@
 //! Copying what can be read of a damaged database into a new one, row by row.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row};
 
-use super::salvage_mend::{self, Last, Known};
+use super::salvage_mend::{self, Known, Last};
 use crate::clock::Now;
 use crate::error::StorageError;
 
@@ -18,6 +18,9 @@ pub(super) struct Saved {
 
 /// Where a damaged table is read to if its last row isn't known.
 const FAR: i64 = 10_000;
+
+/// Failed reads of a table at most. One damaged page of the lowest level takes some hundred.
+const FAILURES: usize = 1_000;
 
 /// Tables that aren't copied as they are: `meta` and `owner` are made anew, the feed goes on behind
 /// its last cursor, and a run is asked for again.
@@ -57,9 +60,14 @@ pub(super) fn copy(
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
-        // The last is what a schema says that names no such table or column.
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown)
-    )
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+    ) || is_other_schema(error)
+}
+
+/// True for an error that says that a table or column is missing, or is there already.
+pub(super) fn is_other_schema(error: &rusqlite::Error) -> bool {
+    matches!(error, rusqlite::Error::SqlInputError { .. })
+        || error.sqlite_error_code() == Some(ErrorCode::Unknown)
 }
 
 /// What can be read, if anything.
@@ -71,7 +79,8 @@ pub(super) fn readable<T>(read: Sql<T>) -> Sql<Option<T>> {
             rusqlite::Error::QueryReturnedNoRows
             | rusqlite::Error::InvalidColumnType(..)
             | rusqlite::Error::IntegralValueOutOfRange(..)
-            | rusqlite::Error::FromSqlConversionFailure(..),
+            | rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::Utf8Error(..),
         ) => Ok(None),
         Err(error) => Err(error),
     }
@@ -160,8 +169,9 @@ fn whole(value: ValueRef<'_>) -> ToSqlOutput<'_> {
     }
 }
 
-/// Visits the rows that can be read: where reading fails, what is left of the range is halved, until
-/// nothing but what can't be read is left.
+/// Visits the rows that can be read: where reading fails, what is left of the range is halved, the
+/// large ranges before the small ones, until nothing but what can't be read is left or it has failed
+/// too often.
 fn walk(
     from: &Connection,
     table: &str,
@@ -170,23 +180,24 @@ fn walk(
     visit: &mut dyn FnMut(&Row<'_>) -> Sql<()>,
 ) -> Sql<()> {
     let end = |which: &str| -> Sql<Option<i64>> {
-        let found = from
-            .query_row(&format!("SELECT {which}(rowid) FROM {table}"), [], |row| {
-                row.get::<_, Option<i64>>(0)
-            });
+        let found = from.query_row(&format!("SELECT {which}(rowid) FROM {table}"), [], |row| {
+            row.get::<_, Option<i64>>(0)
+        });
         Ok(readable(found)?.map(Option::unwrap_or_default))
     };
     let far = far.max(sequence(from, table)?.unwrap_or(0)).max(FAR);
     let last = end("max")?.unwrap_or(far);
     // Decided results have negative numbers.
     let first = end("min")?.unwrap_or(-far);
-    let sql = format!("SELECT {list}, rowid FROM {table} WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid");
+    let sql =
+        format!("SELECT {list}, rowid FROM {table} WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid");
     let Some(mut statement) = readable(from.prepare(&sql))? else {
         return Ok(());
     };
     let at = statement.column_count() - 1;
-    let mut left = vec![(first, last)];
-    while let Some((low, high)) = left.pop() {
+    let mut left = VecDeque::from([(first, last)]);
+    let mut failures = 0;
+    while let Some((low, high)) = left.pop_front() {
         let mut next = low;
         let mut rows = statement.query((low, high))?;
         loop {
@@ -197,11 +208,10 @@ fn walk(
                 }
                 Ok(None) => break,
                 Err(error) if is_damage(&error) => {
-                    if next < high {
+                    failures += 1;
+                    if next < high && failures < FAILURES {
                         let middle = next + (high - next) / 2;
-                        // The lower half is popped first.
-                        left.push((middle + 1, high));
-                        left.push((next, middle));
+                        left.extend([(next, middle), (middle + 1, high)]);
                     }
                     break;
                 }
@@ -264,8 +274,10 @@ fn known(from: &Connection, high_water: i64) -> Sql<BTreeMap<[u8; 16], Known>> {
         })();
         if let Some((id, last, cursor)) = readable(read)? {
             let known = known.entry(id).or_default();
-            known.last = Some(last);
-            known.cursor = cursor;
+            if cursor > known.cursor {
+                known.last = Some(last);
+                known.cursor = cursor;
+            }
         }
         Ok(())
     })?;
@@ -302,10 +314,15 @@ fn sequences(from: &Connection, into: &Connection) -> Sql<()> {
             "SELECT id FROM boot UNION ALL SELECT boot FROM submission
              UNION ALL SELECT boot FROM attempt UNION ALL SELECT boot FROM host",
         ),
-        ("owner", "SELECT owner FROM submission UNION ALL SELECT owner FROM attempt"),
+        (
+            "owner",
+            "SELECT owner FROM submission UNION ALL SELECT owner FROM attempt",
+        ),
     ] {
         let used: i64 = into.query_row(
-            &format!("SELECT coalesce(max(n), 0) FROM (SELECT 0 AS n UNION ALL {used}) WHERE n < 1 << 53"),
+            &format!(
+                "SELECT coalesce(max(n), 0) FROM (SELECT 0 AS n UNION ALL {used}) WHERE n < 1 << 53"
+            ),
             [],
             |row| row.get(0),
         )?;

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow};
 
-use super::rows::{Want, read_effect, read_headers, read_id, read_state, read_want, unreadable};
+use super::rows::{
+    Want, another_row, read_effect, read_headers, read_id, read_state, read_want, unreadable,
+};
 use crate::clock::WallMs;
 use crate::model::fingerprint::PartHash;
 use crate::model::id::SubmissionId;
@@ -145,6 +147,9 @@ fn living(connection: &Connection, id: SubmissionId) -> rusqlite::Result<Option<
     let Some((mut snapshot, result)) = found else {
         return Ok(None);
     };
+    if snapshot.id != id {
+        return Err(another_row());
+    }
     if let (Some(outcome), Some(attempt)) = (&mut snapshot.outcome, result) {
         fill(connection, outcome, attempt)?;
     }

@@ -40,7 +40,11 @@ impl Whole {
         for n in count / 3 + 1..count {
             outbox.submit(order(&outbox, &format!("new {n}"))).unwrap();
         }
-        let all = everything(&outbox).unwrap();
+        let all: Vec<Snapshot> = everything(&outbox)
+            .unwrap()
+            .iter()
+            .map(|one| outbox.snapshot(one.id).unwrap())
+            .collect();
         assert_eq!(all.len(), count);
         outbox.close();
         checkpoint(&place);
@@ -49,6 +53,10 @@ impl Whole {
             high_water: fs::read(place.folder().join("outbox.sqlite3-highwater")).unwrap(),
             all,
         }
+    }
+
+    fn ids(&self) -> Vec<SubmissionId> {
+        self.all.iter().map(|one| one.id).collect()
     }
 
     /// A place with these bytes as its database, and no log.
@@ -126,7 +134,11 @@ fn damaged_files(place: &Place) -> Vec<PathBuf> {
 
 /// Opens a damaged file, and once more if the damage is only met by reading. What is there at last,
 /// or the refusal; and the bytes that the last opening found.
-fn open_damaged(world: &World, place: &Place) -> (Result<Arc<Outbox>, OpenError>, Vec<u8>) {
+fn open_damaged(
+    world: &World,
+    place: &Place,
+    ids: &[SubmissionId],
+) -> (Result<Arc<Outbox>, OpenError>, Vec<u8>) {
     let before = fs::read(place.database()).unwrap();
     let outbox = match try_open(world, place) {
         Err(error) => return (Err(error), before),
@@ -135,14 +147,12 @@ fn open_damaged(world: &World, place: &Place) -> (Result<Arc<Outbox>, OpenError>
     if outbox.open_report().salvaged.is_some() {
         return (Ok(outbox), before);
     }
-    let read = everything(&outbox);
-    let Err(error) = read else {
+    // One value that can't be read isn't damage to SQLite: its row is put aside when its turn comes.
+    let reads = std::iter::once(everything(&outbox).err())
+        .chain(ids.iter().map(|id| outbox.snapshot(*id).err()));
+    let Some(error) = reads.flatten().find(is_damage) else {
         return (Ok(outbox), before);
     };
-    if !is_damage(&error) {
-        // One value that can't be read, of the right shape for SQLite: it isn't damage to it.
-        return (Ok(outbox), before);
-    }
     outbox.close();
     let before = fs::read(place.database()).unwrap();
     let outbox = try_open(world, place).unwrap();
@@ -153,7 +163,7 @@ fn open_damaged(world: &World, place: &Place) -> (Result<Arc<Outbox>, OpenError>
 /// What must hold after damage of any kind. Returns whether it was salvaged.
 async fn check(world: &World, whole: &Whole, bytes: &[u8], what: &str) -> bool {
     let place = whole.place(bytes);
-    let (opened, before) = open_damaged(world, &place);
+    let (opened, before) = open_damaged(world, &place, &whole.ids());
     let outbox = match opened {
         Ok(outbox) => outbox,
         Err(error) => {
@@ -168,24 +178,35 @@ async fn check(world: &World, whole: &Whole, bytes: &[u8], what: &str) -> bool {
         }
     };
     let report = outbox.open_report();
+    // An index may be damaged so that SQLite doesn't notice; then the row is still in the list.
+    let listed = everything(&outbox).unwrap_or_default();
     let mut gone = 0;
     for one in &whole.all {
         match outbox.snapshot(one.id) {
             Ok(found) => assert_eq!(found.id, one.id, "{what}"),
-            Err(OutboxError::UnknownId { .. }) => gone += 1,
+            Err(OutboxError::UnknownId { .. }) => {
+                gone += i64::from(listed.iter().all(|found| found.id != one.id));
+            }
             // One row that can't be read, told so.
             Err(error) => assert!(matches!(error, OutboxError::Storage { .. }), "{error:?}"),
         }
     }
-    let told = report.salvaged.as_ref().map_or(0, |salvage| salvage.damaged);
+    let told = report
+        .salvaged
+        .as_ref()
+        .map_or(0, |salvage| salvage.damaged);
     assert!(
         gone <= told || report.lost_changes > 0,
         "{what}: {gone} are gone, {told} were told, {report:?}"
     );
     let sent = world.network.seen().len();
-    let drained = outbox
-        .drain(submit_once::DrainBudget::of(Duration::from_secs(3_600)))
-        .await;
+    let budget = || submit_once::DrainBudget::of(Duration::from_secs(3_600));
+    let drained = outbox.drain(budget()).await;
+    if drained.is_ok() {
+        // What was in doubt waits for the server before it goes on.
+        world.pass(Duration::from_secs(60)).await;
+        outbox.drain(budget()).await.ok();
+    }
     let mut sent = keys(world, sent);
     if let Some(salvage) = &report.salvaged {
         drained.unwrap();
@@ -217,11 +238,11 @@ async fn check(world: &World, whole: &Whole, bytes: &[u8], what: &str) -> bool {
 #[test]
 fn damage_of_any_kind_at_any_place_loses_nothing_silently() {
     simulate(1, |world| async move {
-        let whole = Whole::new(&world, 240).await;
+        let whole = Whole::new(&world, 120).await;
         let pages = whole.bytes.len() / PAGE;
         let random = |below: usize| (world.entropy.next() % below as u64) as usize;
         let mut salvaged = 0;
-        for seed in 0..200 {
+        for seed in 0..100 {
             let mut bytes = whole.bytes.clone();
             let what = match seed % 5 {
                 0 => {
@@ -255,7 +276,7 @@ fn damage_of_any_kind_at_any_place_loses_nothing_silently() {
             };
             salvaged += usize::from(check(&world, &whole, &bytes, &what).await);
         }
-        assert!(salvaged > 100, "{salvaged}");
+        assert!(salvaged > 40, "{salvaged}");
     });
 }
 
@@ -298,6 +319,8 @@ fn what_was_saved_is_sent_with_its_key_after_a_decision() {
         assert!(outbox.open_report().salvaged.is_some());
         let before = world.network.seen().len();
         drain(&outbox).await;
+        world.pass(Duration::from_secs(60)).await;
+        drain(&outbox).await;
         assert_eq!(world.network.seen().len(), before);
         let mut expected = Vec::new();
         for one in everything(&outbox).unwrap() {
@@ -313,6 +336,8 @@ fn what_was_saved_is_sent_with_its_key_after_a_decision() {
             }
         }
         assert_eq!(expected.len(), 40);
+        drain(&outbox).await;
+        world.pass(Duration::from_secs(60)).await;
         drain(&outbox).await;
         let mut sent = keys(&world, before);
         sent.sort();
@@ -337,7 +362,7 @@ fn a_submission_whose_request_is_lost_is_held_as_damaged() {
         let mut bytes = whole.bytes.clone();
         zero(&mut bytes, whole.root("request"));
         let place = whole.place(&bytes);
-        let (opened, _) = open_damaged(&world, &place);
+        let (opened, _) = open_damaged(&world, &place, &whole.ids());
         let outbox = opened.unwrap();
         let salvage = outbox.open_report().salvaged.unwrap();
         assert_eq!((salvage.submissions, salvage.damaged), (60, 60));
@@ -364,7 +389,7 @@ fn a_submission_of_which_only_the_id_is_left_is_not_taken_for_new() {
         let mut bytes = whole.bytes.clone();
         zero(&mut bytes, whole.root("submission"));
         let place = whole.place(&bytes);
-        let (opened, _) = open_damaged(&world, &place);
+        let (opened, _) = open_damaged(&world, &place, &whole.ids());
         let outbox = opened.unwrap();
         let salvage = outbox.open_report().salvaged.unwrap();
         assert_eq!((salvage.submissions, salvage.damaged), (0, 60));
@@ -381,7 +406,10 @@ fn a_submission_of_which_only_the_id_is_left_is_not_taken_for_new() {
             }
             let again = submit_once::Submission::post(one.id, "/orders").json("{}");
             let refused = outbox.submit(again).unwrap_err();
-            assert!(matches!(refused, OutboxError::KeyReused { .. }), "{refused:?}");
+            assert!(
+                matches!(refused, OutboxError::KeyReused { .. }),
+                "{refused:?}"
+            );
         }
     });
 }
@@ -391,17 +419,25 @@ fn a_submission_of_which_only_the_id_is_left_is_not_taken_for_new() {
 fn a_damaged_log_is_reported_as_loss() {
     let place = Place::new();
     simulate(6, |world| async move {
-        let outbox = world.open(&place);
+        let original = world.open(&place);
         for n in 0..20 {
-            outbox.submit(order(&outbox, &format!("{n}"))).unwrap();
+            let slot = format!("{n}");
+            original.submit(order(&original, &slot)).unwrap();
         }
-        outbox.close();
-        let log = place.folder().join("outbox.sqlite3-wal");
+        // As a power cut leaves them.
+        let copied = Place::new();
+        for suffix in ["", "-wal", "-highwater"] {
+            let name = format!("outbox.sqlite3{suffix}");
+            fs::copy(place.folder().join(&name), copied.folder().join(&name)).unwrap();
+        }
+        original.close();
+        let log = copied.folder().join("outbox.sqlite3-wal");
         let mut bytes = fs::read(&log).unwrap();
-        let middle = bytes.len() / 2;
+        let middle = bytes.len() * 3 / 4;
         bytes[middle] ^= 1;
         fs::write(&log, bytes).unwrap();
-        let outbox = world.open(&place);
+        let outbox = world.open(&copied);
+        assert!(!everything(&outbox).unwrap().is_empty());
         assert!(outbox.open_report().lost_changes > 0);
         drain(&outbox).await;
         assert_eq!(world.network.seen().len(), 0, "in doubt, all that is left");
@@ -525,7 +561,11 @@ fn each_damaged_file_is_kept() {
         for n in 1..4 {
             let outbox = world.open(&place);
             let salvage = outbox.open_report().salvaged.unwrap();
-            assert!(salvage.kept_at.ends_with(&format!("outbox.sqlite3.damaged-{n}")));
+            assert!(
+                salvage
+                    .kept_at
+                    .ends_with(&format!("outbox.sqlite3.damaged-{n}"))
+            );
             assert_eq!(salvage.submissions, 30);
             outbox.close();
             checkpoint(&place);
@@ -559,6 +599,8 @@ fn what_was_in_flight_is_taken_over() {
         zero(&mut bytes, root(&copied, "meta"));
         fs::write(copied.database(), bytes).unwrap();
         let saved = world.open(&copied);
+        drain(&saved).await;
+        world.pass(Duration::from_secs(60)).await;
         drain(&saved).await;
         let found = saved.snapshot(order.id).unwrap();
         let held = SubmissionState::Held {
