@@ -40,10 +40,14 @@ mod disk;
 mod doubt;
 #[path = "logic/drains.rs"]
 mod drains;
+#[path = "logic/feeds.rs"]
+mod feeds;
 #[path = "logic/gates.rs"]
 mod gates;
 #[path = "logic/guards.rs"]
 mod guards;
+#[path = "logic/histories.rs"]
+mod histories;
 #[path = "logic/intents.rs"]
 mod intents;
 #[path = "logic/isolation.rs"]
@@ -52,16 +56,24 @@ mod isolation;
 mod key_places;
 #[path = "logic/key_scopes.rs"]
 mod key_scopes;
+#[path = "logic/lanes.rs"]
+mod lanes;
 #[path = "logic/lapses.rs"]
 mod lapses;
+#[path = "logic/latest.rs"]
+mod latest;
 #[path = "logic/lifetime.rs"]
 mod lifetime;
+#[path = "logic/lists.rs"]
+mod lists;
 #[path = "logic/networks.rs"]
 mod networks;
 #[path = "logic/observing.rs"]
 mod observing;
 #[path = "logic/progress.rs"]
 mod progress;
+#[path = "logic/purges.rs"]
+mod purges;
 #[path = "logic/redirects.rs"]
 mod redirects;
 #[path = "logic/replay.rs"]
@@ -74,5 +86,7 @@ mod retries;
 mod runs;
 #[path = "logic/salvaged.rs"]
 mod salvaged;
+#[path = "logic/token_races.rs"]
+mod token_races;
 #[path = "logic/winding_down.rs"]
 mod winding_down;

@@ -86,6 +86,24 @@ pub(super) fn open(
         })
 }
 
+/// The number that the next attempt of any submission gets.
+pub(super) fn next_number(connection: &Connection) -> rusqlite::Result<i64> {
+    let last: Option<i64> = connection
+        .prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'attempt'")?
+        .query_row([], |row| row.get(0))
+        .optional()?;
+    Ok(last.unwrap_or_default() + 1)
+}
+
+/// True if nobody knows whether the last attempt took effect.
+pub(super) fn last_is_unknown(connection: &Connection, row: &Row) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached(
+            "SELECT 1 FROM attempt WHERE submission = ?1 AND number = ?2 AND mark = 'unknown'",
+        )?
+        .exists((row.seq, row.attempts))
+}
+
 /// The status of the last attempt's answer.
 pub(super) fn last_status(tx: &Tx<'_>, row: &Row) -> rusqlite::Result<Option<u16>> {
     if row.attempts == 0 {
@@ -197,6 +215,16 @@ pub(super) fn mark(connection: &Connection, attempt: i64) -> rusqlite::Result<Op
         "not_applied" => AttemptMark::NotApplied,
         _ => AttemptMark::Applied,
     }))
+}
+
+/// True while an attempt has its submission in flight.
+pub(super) fn is_in_flight(connection: &Connection, attempt: i64) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached(
+            "SELECT 1 FROM attempt a JOIN submission s ON s.seq = a.submission
+             WHERE a.id = ?1 AND s.fence = a.id",
+        )?
+        .exists([attempt])
 }
 
 /// How many unknown attempts there are besides this one, from an epoch on.

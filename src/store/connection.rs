@@ -47,8 +47,9 @@ const EMPTY_BYTES: u64 = 4 * PAGE_BYTES as u64;
 /// Opens the database. A damaged one is salvaged first, by a process that has it alone.
 pub(super) fn open_store(config: &StoreConfig) -> Result<Store, OpenError> {
     let found = look(&config.path);
+    let is_ours = found.is_ok() || HighWater::new(&config.path).read() > 0;
     if let Err(error) = &found
-        && !is_damage(error)
+        && !(is_damage(error) && is_ours)
     {
         return Err(error.clone());
     }
@@ -107,6 +108,8 @@ fn open_whole(config: &StoreConfig, salvaged: Option<Salvaged>) -> Result<Store,
     let context = Context {
         clock: Arc::clone(&config.clock),
         boot: boot.boot,
+        quiet_time: config.limits.quiet_time,
+        max_body_bytes: config.limits.max_body_bytes,
     };
     let owner = Owner::new(boot.owner, &config.path, token.clone(), lock);
     let bodies = Bodies::new(

@@ -76,8 +76,6 @@ pub(super) fn hold_everything(connection: &Connection, loss: &Loss<'_>) -> rusql
         ),
         [],
     )?;
-    // What is first in a lane is held.
-    connection.execute("UPDATE lane SET turn = NULL", [])?;
     Ok(())
 }
 

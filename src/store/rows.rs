@@ -3,6 +3,7 @@
 use rusqlite::types::Type;
 
 use crate::model::id::SubmissionId;
+use crate::model::links::LanePolicy;
 use crate::model::request::effect_text;
 use crate::model::state::{AttemptMark, HoldReason, RejectReason, SubmissionState};
 use crate::model::submission::{Effect, Header};
@@ -63,12 +64,16 @@ pub(super) fn another_row() -> rusqlite::Error {
     )
 }
 
+pub(super) fn spell_hold(reason: &HoldReason) -> &'static str {
+    spell(&HOLDS, reason)
+}
+
 /// State and reason, in two columns.
 pub(super) fn spell_state(state: &SubmissionState) -> (&'static str, Option<String>) {
     match state {
         SubmissionState::Pending => ("pending", None),
         SubmissionState::InFlight => ("in_flight", None),
-        SubmissionState::Held { reason } => ("held", Some(spell(&HOLDS, reason).to_owned())),
+        SubmissionState::Held { reason } => ("held", Some(spell_hold(reason).to_owned())),
         SubmissionState::Succeeded => ("succeeded", None),
         SubmissionState::Rejected { reason } => {
             ("rejected", Some(spell(&REJECTS, reason).to_owned()))
@@ -105,6 +110,22 @@ pub(super) fn read_state(state: &str, reason: Option<&str>) -> SubmissionState {
         "abandoned" => SubmissionState::Abandoned,
         _ => DAMAGED,
     }
+}
+
+const POLICIES: [(LanePolicy, &str); 3] = [
+    (LanePolicy::Block, "block"),
+    (LanePolicy::Continue, "continue"),
+    (LanePolicy::RejectRest, "reject_rest"),
+];
+
+pub(super) fn spell_lane_policy(policy: LanePolicy) -> &'static str {
+    spell(&POLICIES, &policy)
+}
+
+/// A policy that no version has written is read as the one that waits for a person.
+pub(super) fn read_lane_policy(text: Option<&str>) -> LanePolicy {
+    text.and_then(|text| read(&POLICIES, text))
+        .unwrap_or_default()
 }
 
 /// An effect that no version has written is damage, which the row checksum finds. Until then it is

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, OptionalExtension, named_params};
 
+use super::order::{LANE, NEWER, OLDER, PARENT};
 use super::salvage_rows::{Saved, columns, readable};
 use crate::clock::Now;
 use crate::error::StorageError;
@@ -218,14 +219,15 @@ fn hold_holed(into: &Connection) -> Sql<i64> {
 
 /// Drops what belongs to nothing any more. The damaged file still has it.
 fn drop_orphans(into: &Connection) -> Sql<()> {
-    // A parent that is lost has no result to give.
+    // A parent that is lost, or isn't known any more, has no result to give.
     into.execute(
         &format!(
             "UPDATE submission SET state = 'held', reason = 'parent_result_missing',
                 revision = revision + 1, ready = 0, due_uptime = NULL, owner = NULL, fence = NULL
              WHERE settled_wall IS NULL AND state NOT IN ({FINAL}) AND reason IS NOT 'damaged'
-                AND seq IN (SELECT child FROM dependency
-                    WHERE parent NOT IN (SELECT seq FROM submission))"
+                AND (seq IN (SELECT child FROM dependency
+                        WHERE parent NOT IN (SELECT seq FROM submission))
+                    OR (blockers & {PARENT} <> 0 AND seq NOT IN (SELECT child FROM dependency)))"
         ),
         [],
     )?;
@@ -283,6 +285,7 @@ fn mend_queue(into: &Connection) -> Sql<()> {
             WHERE submission = submission.seq AND attempt.id = fence AND mark = 'open')",
         [],
     )?;
+    mend_order(into)?;
     into.execute(
         "UPDATE submission SET ready = 1 + unmetered
          WHERE state = 'pending' AND ready = 0 AND due_uptime IS NULL AND blockers = 0
@@ -290,8 +293,41 @@ fn mend_queue(into: &Connection) -> Sql<()> {
         [],
     )?;
     into.execute(
-        "UPDATE submission SET ready = 0 WHERE ready <> 0 AND state <> 'pending'",
+        "UPDATE submission SET ready = 0
+         WHERE ready <> 0 AND (state <> 'pending' OR blockers <> 0)",
         [],
     )?;
     Ok(())
+}
+
+/// Gives the turns in lanes anew, and ends waits for versions that aren't there.
+fn mend_order(into: &Connection) -> Sql<()> {
+    into.execute_batch(&format!(
+        "INSERT OR IGNORE INTO lane (account, name)
+            SELECT DISTINCT coalesce(account, ''), lane FROM submission
+            WHERE lane IS NOT NULL AND settled_wall IS NULL;
+         UPDATE lane SET turn = (SELECT min(seq) FROM submission
+            WHERE coalesce(account, '') = lane.account AND submission.lane = lane.name
+                AND settled_wall IS NULL AND seq < coalesce(stopped, {most})
+                AND NOT (state = 'held' AND lane_policy = 'continue'));
+         UPDATE submission SET blockers = CASE
+                WHEN seq IN (SELECT turn FROM lane) THEN blockers & ~{LANE}
+                ELSE blockers | {LANE} END
+            WHERE lane IS NOT NULL AND settled_wall IS NULL;
+         INSERT OR IGNORE INTO latest (account, name)
+            SELECT DISTINCT coalesce(account, ''), replaces FROM submission
+            WHERE replaces IS NOT NULL AND settled_wall IS NULL;
+         UPDATE submission SET blockers = blockers & ~{NEWER}
+            WHERE blockers & {NEWER} <> 0 AND NOT EXISTS (SELECT 1 FROM submission n
+                WHERE n.account IS submission.account AND n.replaces = submission.replaces
+                    AND n.settled_wall IS NULL AND n.seq > submission.seq);
+         UPDATE submission SET blockers = blockers & ~{OLDER}
+            WHERE blockers & {OLDER} <> 0 AND NOT EXISTS (SELECT 1 FROM submission o
+                WHERE o.account IS submission.account AND o.replaces = submission.replaces
+                    AND o.settled_wall IS NULL AND o.seq < submission.seq)
+                AND NOT EXISTS (SELECT 1 FROM latest l
+                    WHERE l.account = coalesce(submission.account, '')
+                    AND l.name = submission.replaces AND l.floor_seq IS NOT NULL);",
+        most = i64::MAX,
+    ))
 }

@@ -4,14 +4,15 @@
 
 use std::time::Duration;
 
-use super::attempts;
 use super::claim::{Claim, claim, has_ready};
 use super::gates::{self, Access, SignedIn, Terms, Way, awaits_unmetered, signed_in, ways};
 use super::owner::{self, LockFile, Owner};
+use super::purge::{self, Purged};
 use super::settle::{Finished, settle};
 use super::submissions::{self, Due, Row, ask, change, or_quarantine};
 use super::takeover::take_over;
 use super::writer::Tx;
+use super::{attempts, order};
 use crate::clock::{UptimeMs, WallMs};
 use crate::error::OutboxError;
 use crate::model::state::{Event, SubmissionState};
@@ -52,6 +53,10 @@ pub(crate) struct Stepped {
     pub(crate) signed_in: Option<SignedIn>,
     /// Submissions of that account wait for nothing but credentials.
     pub(crate) needs_credentials: bool,
+    /// How far the purges of accounts have come.
+    pub(crate) purged: Purged,
+    /// The attempts that this outbox has in flight, if it has any on the wire.
+    pub(crate) in_flight: Vec<i64>,
 }
 
 pub(super) fn step(
@@ -70,8 +75,11 @@ pub(super) fn step(
     let holds = owner::lease(tx, owner)?.is_some_and(|end| tx.now.uptime <= end);
     let lapsed = step.on_the_wire && !holds;
     let others_wait = take_over(tx, owner, limits, dead)?;
+    let purged = purge::piece(tx)?;
     expire(tx, &mut settled)?;
     promote(tx)?;
+    // Before the claim, which depends on whose turn it is.
+    order::follow_up(tx)?;
     let capacity = if lapsed { 0 } else { step.capacity };
     let mut lease = tx.now.uptime;
     if capacity > 0 && has_ready(tx, &step.terms)? {
@@ -79,6 +87,8 @@ pub(super) fn step(
         lease = owner::extend(tx, owner, limits.lease)?;
     }
     let claims = claim(tx, owner, limits, capacity, &step.terms, &mut settled)?;
+    // Before it is looked what is due next.
+    order::follow_up(tx)?;
     if !claims.is_empty() || !settled.is_empty() {
         attempts::note_wall(tx)?;
     }
@@ -92,7 +102,16 @@ pub(super) fn step(
         awaits_unmetered: awaits_unmetered(tx, &step.terms)?,
         signed_in: signed_in(tx.connection)?,
         needs_credentials: ways.iter().any(|way| way.access == Access::Credentials),
-        chores: earliest([next_expiry(tx)?, others_wait]),
+        chores: earliest([
+            next_expiry(tx)?,
+            others_wait,
+            (purged != Purged::Nothing).then_some(Duration::ZERO),
+        ]),
+        purged,
+        in_flight: match step.on_the_wire {
+            true => owner::in_flight(tx, owner)?,
+            false => Vec::new(),
+        },
     })
 }
 
@@ -168,7 +187,8 @@ fn rebase_where(tx: &Tx<'_>, range: &str, seq: i64, rows: i64) -> rusqlite::Resu
 fn promote(tx: &Tx<'_>) -> rusqlite::Result<()> {
     tx.connection
         .prepare_cached(
-            "UPDATE submission SET ready = 1 + unmetered, due_uptime = NULL WHERE seq IN (
+            "UPDATE submission SET due_uptime = NULL,
+                ready = CASE blockers WHEN 0 THEN 1 + unmetered ELSE 0 END WHERE seq IN (
                 SELECT seq FROM submission WHERE boot = ?1 AND due_uptime <= ?2
                 ORDER BY due_uptime LIMIT ?3)",
         )?

@@ -238,11 +238,11 @@ async fn check(world: &World, whole: &Whole, bytes: &[u8], what: &str) -> bool {
 #[test]
 fn damage_of_any_kind_at_any_place_loses_nothing_silently() {
     simulate(1, |world| async move {
-        let whole = Whole::new(&world, 120).await;
+        let whole = Whole::new(&world, 100).await;
         let pages = whole.bytes.len() / PAGE;
         let random = |below: usize| (world.entropy.next() % below as u64) as usize;
         let mut salvaged = 0;
-        for seed in 0..100 {
+        for seed in 0..40 {
             let mut bytes = whole.bytes.clone();
             let what = match seed % 5 {
                 0 => {
@@ -276,7 +276,7 @@ fn damage_of_any_kind_at_any_place_loses_nothing_silently() {
             };
             salvaged += usize::from(check(&world, &whole, &bytes, &what).await);
         }
-        assert!(salvaged > 40, "{salvaged}");
+        assert!(salvaged > 15, "{salvaged}");
     });
 }
 

@@ -16,16 +16,23 @@ CREATE TABLE lane (
     -- Empty for nobody's.
     account TEXT NOT NULL,
     name TEXT NOT NULL,
-    -- The one that may go, or is on the wire. NULL: none, or the first of the queue is held.
+    -- The one that may go, is on the wire, or is held while the others wait. NULL: none.
     turn INTEGER,
     -- The rejected one that stopped it. NULL: it isn't stopped.
     stopped INTEGER,
     PRIMARY KEY (account, name)
 ) STRICT, WITHOUT ROWID;
 
+-- The last guard: one in flight in a lane.
+CREATE UNIQUE INDEX submission_lane_flight ON submission (coalesce(account, ''), lane)
+    WHERE lane IS NOT NULL AND state = 'in_flight';
+
 -- The unsettled versions of a latest-wins key.
 CREATE INDEX submission_versions ON submission (account, replaces, seq)
     WHERE replaces IS NOT NULL AND settled_wall IS NULL;
+-- The last guard: one of them in flight.
+CREATE UNIQUE INDEX submission_version_flight ON submission (coalesce(account, ''), replaces)
+    WHERE replaces IS NOT NULL AND state = 'in_flight';
 -- Latest-wins keys.
 CREATE TABLE latest (
     -- Empty for nobody's.
@@ -33,10 +40,10 @@ CREATE TABLE latest (
     name TEXT NOT NULL,
     -- The newest version that succeeded.
     succeeded INTEGER,
-    -- No version goes before this, since a server may still be working on another. In the uptime of
-    -- `boot`; the wall time of it, and how long the wait was.
+    -- No other version than this goes before the floor, since a server may still be working on it. In
+    -- the uptime of `boot`, and how long the whole wait was.
+    floor_seq INTEGER,
     floor_uptime INTEGER,
-    floor_wall INTEGER,
     delay INTEGER,
     boot INTEGER,
     PRIMARY KEY (account, name)
@@ -78,8 +85,16 @@ UPDATE meta SET
     settled = (SELECT count(*) FROM submission WHERE settled_wall IS NOT NULL),
     result_bytes = (SELECT coalesce(sum(length(body)), 0) FROM answer);
 
--- Signed out for good: what is left of it is still to be ended and dropped.
-ALTER TABLE account ADD COLUMN purging INTEGER NOT NULL DEFAULT 0;
+-- Signed out for good: what it submitted before this position is still to be ended and dropped, the
+-- latest first. NULL: nothing is.
+ALTER TABLE account ADD COLUMN purging INTEGER;
+CREATE INDEX account_purging ON account (purging) WHERE purging IS NOT NULL;
+-- What the last purge did so far, as it may take several calls, and processes.
+ALTER TABLE account ADD COLUMN purge_cancelled INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE account ADD COLUMN purge_abandoned INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE account ADD COLUMN purge_succeeded INTEGER NOT NULL DEFAULT 0;
+-- What an account has submitted.
+CREATE INDEX submission_account ON submission (account, seq) WHERE account IS NOT NULL;
 
 -- Numbers since the database was made.
 CREATE TABLE total (
