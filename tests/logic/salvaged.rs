@@ -150,9 +150,17 @@ fn open_damaged(
     // One value that can't be read isn't damage to SQLite: its row is put aside when its turn comes.
     let reads = std::iter::once(everything(&outbox).err())
         .chain(ids.iter().map(|id| outbox.snapshot(*id).err()));
-    let Some(error) = reads.flatten().find(is_damage) else {
+    let error = reads
+        .flatten()
+        .find(|error| is_damage(error) || matches!(error, OutboxError::UnknownId { .. }));
+    let Some(error) = error else {
         return (Ok(outbox), before);
     };
+    if !is_damage(&error) {
+        // A page that leads elsewhere looks whole to SQLite; only a check of the whole file finds it.
+        // The mark asks for one.
+        fs::write(place.folder().join("outbox.sqlite3-suspect"), "").unwrap();
+    }
     outbox.close();
     let before = fs::read(place.database()).unwrap();
     let outbox = try_open(world, place).unwrap();
@@ -178,15 +186,11 @@ async fn check(world: &World, whole: &Whole, bytes: &[u8], what: &str) -> bool {
         }
     };
     let report = outbox.open_report();
-    // An index may be damaged so that SQLite doesn't notice; then the row is still in the list.
-    let listed = everything(&outbox).unwrap_or_default();
     let mut gone = 0;
     for one in &whole.all {
         match outbox.snapshot(one.id) {
             Ok(found) => assert_eq!(found.id, one.id, "{what}"),
-            Err(OutboxError::UnknownId { .. }) => {
-                gone += i64::from(listed.iter().all(|found| found.id != one.id));
-            }
+            Err(OutboxError::UnknownId { .. }) => gone += 1,
             // One row that can't be read, told so.
             Err(error) => assert!(matches!(error, OutboxError::Storage { .. }), "{error:?}"),
         }
@@ -238,11 +242,11 @@ async fn check(world: &World, whole: &Whole, bytes: &[u8], what: &str) -> bool {
 #[test]
 fn damage_of_any_kind_at_any_place_loses_nothing_silently() {
     simulate(1, |world| async move {
-        let whole = Whole::new(&world, 100).await;
+        let whole = Whole::new(&world, 90).await;
         let pages = whole.bytes.len() / PAGE;
         let random = |below: usize| (world.entropy.next() % below as u64) as usize;
         let mut salvaged = 0;
-        for seed in 0..40 {
+        for seed in 0..30 {
             let mut bytes = whole.bytes.clone();
             let what = match seed % 5 {
                 0 => {
@@ -276,7 +280,7 @@ fn damage_of_any_kind_at_any_place_loses_nothing_silently() {
             };
             salvaged += usize::from(check(&world, &whole, &bytes, &what).await);
         }
-        assert!(salvaged > 15, "{salvaged}");
+        assert!(salvaged > 10, "{salvaged}");
     });
 }
 
