@@ -84,10 +84,14 @@ mod purges;
 mod redirects;
 #[path = "logic/replay.rs"]
 mod replay;
+#[path = "logic/restored.rs"]
+mod restored;
 #[path = "logic/retries.rs"]
 mod retries;
 #[path = "logic/runs.rs"]
 mod runs;
+#[path = "logic/salvaged.rs"]
+mod salvaged;
 #[path = "logic/token_races.rs"]
 mod token_races;
 #[path = "logic/winding_down.rs"]

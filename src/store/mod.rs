@@ -28,9 +28,14 @@ mod problem;
 mod profiles;
 mod purge;
 mod resolve;
+mod restored;
 mod retention;
 mod rows;
 mod runs;
+mod salvage;
+mod salvage_mend;
+mod salvage_pages;
+mod salvage_rows;
 mod settle;
 mod slots;
 mod source;
@@ -550,6 +555,15 @@ impl Store {
         read: impl FnOnce(&Connection) -> Result<T, OutboxError>,
     ) -> Result<T, OutboxError> {
         self.writer.check_moved()?;
+        let found = self.read_whole(read);
+        self.writer.note_damage(&found);
+        found
+    }
+
+    fn read_whole<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, OutboxError>,
+    ) -> Result<T, OutboxError> {
         let reader = self.lock_reader();
         let reader = reader.as_ref().ok_or(OutboxError::Closed)?;
         let transaction = reader.unchecked_transaction()?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow};
 
-use super::rows::{read_effect, read_headers, read_id, read_state, unreadable};
+use super::rows::{another_row, read_effect, read_headers, read_id, read_state, unreadable};
 use super::waiting::{self, waiting_for};
 use crate::clock::WallMs;
 use crate::model::fingerprint::PartHash;
@@ -109,6 +109,9 @@ fn living(connection: &Connection, id: SubmissionId) -> rusqlite::Result<Option<
     let Some((mut snapshot, result)) = found else {
         return Ok(None);
     };
+    if snapshot.id != id {
+        return Err(another_row());
+    }
     if let (Some(outcome), Some(attempt)) = (&mut snapshot.outcome, result) {
         fill(connection, outcome, attempt)?;
     }

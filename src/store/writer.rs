@@ -175,6 +175,17 @@ impl Writer {
         }
     }
 
+    /// Remembers that damage was met, for the next opening.
+    pub(super) fn note_damage<T>(&self, result: &Result<T, OutboxError>) {
+        if let Err(OutboxError::Storage {
+            storage: StorageError::Corrupt { .. },
+        }) = result
+            && let Some(open) = lock(&self.open).as_ref()
+        {
+            open.guards.suspect();
+        }
+    }
+
     fn run<T, F>(&self, work: F, at_any_cost: bool) -> Result<T, OutboxError>
     where
         T: Send + 'static,
@@ -206,7 +217,11 @@ impl Writer {
             let mut state = lock(&slot.state);
             loop {
                 match std::mem::replace(&mut *state, SlotState::Taken) {
-                    SlotState::Done(result) => return result,
+                    SlotState::Done(result) => {
+                        drop(state);
+                        self.note_damage(&result);
+                        return result;
+                    }
                     SlotState::Lead => break,
                     SlotState::Waiting | SlotState::Taken => {
                         *state = SlotState::Waiting;
