@@ -15,7 +15,6 @@ use crate::delivery::engine::{Engine, Parts};
 use crate::delivery::http::HttpTransport;
 use crate::entropy::{Entropy, SystemEntropy};
 use crate::error::{OpenError, StorageError};
-use crate::metrics::Calls;
 use crate::model::key_place;
 use crate::model::request::{REFUSED_HEADERS, check_origin};
 use crate::model::submission::Effect;
@@ -29,7 +28,6 @@ pub(crate) struct Core {
     pub(crate) engine: Arc<Engine>,
     pub(crate) base: Option<Url>,
     pub(crate) profile: ServerProfile,
-    pub(crate) calls: Calls,
     config: OutboxConfig,
     path: PathBuf,
     identity: Option<(u64, u64)>,
@@ -145,7 +143,6 @@ impl Core {
             engine,
             base,
             profile,
-            calls: Calls::default(),
             identity: file_identity(&path),
             config,
             path,

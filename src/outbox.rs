@@ -11,7 +11,7 @@ use crate::config::{OutboxConfig, Seams};
 use crate::core::{Core, lock};
 use crate::delivery::engine::NetworkKind;
 use crate::error::{OpenError, OutboxError};
-use crate::metrics::{Calls, Stats};
+use crate::metrics::{self, Stats};
 use crate::model::id::SubmissionId;
 use crate::model::outcome::{
     CancelOutcome, ChangePage, ListFilter, PageRequest, Receipt, ReceiptKind, Resolution,
@@ -21,7 +21,8 @@ use crate::model::request::FrozenRequest;
 use crate::model::state::HoldReason;
 use crate::model::submission::{Body, Submission};
 use crate::policy::limits::{LONGEST, MAX_NAME_BYTES};
-use crate::store::{Intake, OpenReport, Store, cancel_outcome, read_source};
+use crate::store::{Call, Intake, OpenReport, Store, cancel_outcome, read_source};
+use crate::trace::{self, TARGET, open_kind};
 
 /// A durable outbox: submissions go in once, and come out settled.
 ///
@@ -99,9 +100,10 @@ impl Outbox {
     /// mend. Nothing is stored then.
     pub fn submit(&self, submission: Submission) -> Result<Receipt, OutboxError> {
         let store = self.store()?;
+        let id = submission.id;
         let intake = self.freeze(submission)?;
         let result = store.submit(intake, self.schedules.load(Ordering::Acquire));
-        self.count(result.as_ref());
+        count(&store, id, result.as_ref());
         let mut receipt = result?;
         self.core.engine.nudge();
         self.see(&mut receipt.snapshot);
@@ -111,14 +113,24 @@ impl Outbox {
     /// Takes several submissions over, all or none, in one transaction.
     pub fn submit_all(&self, submissions: Vec<Submission>) -> Result<Vec<Receipt>, OutboxError> {
         let store = self.store()?;
+        let first = submissions.first().map(|submission| submission.id);
         let intakes = submissions
             .into_iter()
             .map(|submission| self.freeze(submission))
             .collect::<Result<_, _>>()?;
         let schedules = self.schedules.load(Ordering::Acquire);
-        let mut receipts = store.submit_all(intakes, schedules)?;
+        let result = store.submit_all(intakes, schedules);
+        if let (Err(error), Some(first)) = (&result, first) {
+            // Nothing was stored. Which one it was for, only a reuse tells.
+            let of = match error {
+                OutboxError::KeyReused { id, .. } | OutboxError::IdTooOld { id } => *id,
+                _ => first,
+            };
+            count(&store, of, Err(error));
+        }
+        let mut receipts = result?;
         for receipt in &mut receipts {
-            self.count(Ok(receipt));
+            count(&store, receipt.id, Ok(receipt));
             self.see(&mut receipt.snapshot);
         }
         self.core.engine.nudge();
@@ -265,15 +277,18 @@ impl Outbox {
         self.store()?.changes(after, limit)
     }
 
-    /// Numbers about the outbox.
+    /// Numbers about the outbox. Costs a read of a few rows, at any length of the queue; waits for a
+    /// commit that is under way.
     pub fn stats(&self) -> Result<Stats, OutboxError> {
-        let counts = self.store()?.counts()?;
-        Ok(self.core.calls.stats(&counts))
+        let numbers = self.store()?.numbers()?;
+        let now = self.core.engine.parts().clock.now().wall;
+        Ok(metrics::stats(&numbers, now))
     }
 
     /// Drops what retention no longer keeps, one small step at a time. True if there may be more. An
     /// idle outbox does it by itself now and then. Ages count by the `Date` of a server that
-    /// answered since the boot; without one nothing is dropped.
+    /// answered since the boot; without one only `keep_results_count` and `keep_results_bytes` drop
+    /// something. What isn't settled is never dropped.
     pub fn retain(&self) -> Result<bool, OutboxError> {
         self.store()?.retain()
     }
@@ -285,7 +300,9 @@ impl Outbox {
     /// # Errors
     /// As [`Outbox::open`].
     pub fn open_with(config: OutboxConfig, seams: Seams) -> Result<Arc<Self>, OpenError> {
-        let (core, report) = Core::open(config, seams)?;
+        let opened = Core::open(config, seams);
+        tell_opened(opened.as_ref().map(|(_, report)| report));
+        let (core, report) = opened?;
         Ok(Arc::new(Self {
             core,
             report,
@@ -352,20 +369,6 @@ impl Outbox {
         )?;
         Ok((request, source))
     }
-
-    fn count(&self, result: Result<&Receipt, &OutboxError>) {
-        let calls = &self.core.calls;
-        Calls::add(&calls.all);
-        match result {
-            Ok(receipt) => match receipt.kind {
-                ReceiptKind::Accepted => {}
-                ReceiptKind::Joined => Calls::add(&calls.joined),
-                ReceiptKind::Replayed => Calls::add(&calls.replayed),
-            },
-            Err(OutboxError::KeyReused { .. }) => Calls::add(&calls.reused),
-            Err(_) => {}
-        }
-    }
 }
 
 impl Drop for Outbox {
@@ -379,6 +382,42 @@ impl std::fmt::Debug for Outbox {
         f.debug_struct("Outbox")
             .field("closed", &self.closed)
             .finish_non_exhaustive()
+    }
+}
+
+/// Counts and tells what a call of `submit` came to. What was accepted, the database has counted.
+fn count(store: &Store, id: SubmissionId, result: Result<&Receipt, &OutboxError>) {
+    trace::submitted(id, result);
+    let call = match result {
+        Ok(receipt) => match receipt.kind {
+            ReceiptKind::Accepted => return,
+            ReceiptKind::Joined => Call::Joined,
+            ReceiptKind::Replayed => Call::Replayed,
+        },
+        Err(OutboxError::KeyReused { .. }) => Call::ReuseRefused,
+        Err(_) => Call::TurnedAway,
+    };
+    store.note_call(call);
+}
+
+fn tell_opened(result: Result<&OpenReport, &OpenError>) {
+    match result {
+        Ok(report) if report.lost_changes > 0 || report.restored || report.salvaged.is_some() => {
+            tracing::warn!(
+                target: TARGET,
+                lost_changes = report.lost_changes,
+                restored = report.restored,
+                salvaged = report.salvaged.as_ref().map(|salvage| salvage.submissions),
+                "opened after a loss"
+            );
+        }
+        Ok(report) => tracing::info!(
+            target: TARGET,
+            created = report.created,
+            shared = report.shared,
+            "opened"
+        ),
+        Err(error) => tracing::warn!(target: TARGET, error = open_kind(error), "not opened"),
     }
 }
 

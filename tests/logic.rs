@@ -66,9 +66,17 @@ mod progress;
 mod redirects;
 #[path = "logic/replay.rs"]
 mod replay;
+#[path = "logic/retention.rs"]
+mod retention;
+#[path = "logic/retention_life.rs"]
+mod retention_life;
 #[path = "logic/retries.rs"]
 mod retries;
 #[path = "logic/runs.rs"]
 mod runs;
+#[path = "logic/stats.rs"]
+mod stats;
+#[path = "logic/telling.rs"]
+mod telling;
 #[path = "logic/winding_down.rs"]
 mod winding_down;

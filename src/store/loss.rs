@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, named_params};
 
+use super::totals;
 use super::writer::Tx;
 use crate::clock::Now;
 use crate::model::id::SubmissionId;
@@ -59,7 +60,7 @@ fn doubt_where(
     boot: i64,
     condition: &str,
 ) -> Result<(), rusqlite::Error> {
-    connection.execute(
+    let raised = connection.execute(
         &format!(
             "INSERT INTO attempt (submission, number, mark, owner, epoch, boot, began_uptime,
                 began_device, began_wall, age, ended_wall, problem)
@@ -73,5 +74,5 @@ fn doubt_where(
             ":wall": now.wall.0,
         },
     )?;
-    Ok(())
+    totals::add_one(connection, totals::DOUBTS_RAISED, raised)
 }

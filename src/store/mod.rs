@@ -33,6 +33,8 @@ mod source;
 mod step;
 mod submissions;
 mod takeover;
+pub(crate) mod totals;
+mod transaction;
 mod view;
 mod writer;
 
@@ -45,7 +47,7 @@ pub(crate) use rows::Want;
 pub(crate) use settle::{Finished, KeptAnswer};
 pub(crate) use source::{NotOpened, Source, hash, open_regular, read as read_source};
 pub(crate) use step::{Step, Stepped, earliest};
-pub(crate) use view::Counts;
+pub(crate) use totals::{Call, Numbers};
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -233,8 +235,17 @@ impl Store {
         self.read(|reader| Ok(changes::page(reader, after, limit)?))
     }
 
-    pub(crate) fn counts(&self) -> Result<Counts, OutboxError> {
-        self.read(|reader| Ok(view::counts(reader)?))
+    pub(crate) fn numbers(&self) -> Result<Numbers, OutboxError> {
+        let calls = self.writer.calls();
+        let _held = calls.hold();
+        let mut numbers = self.read(|reader| Ok(totals::numbers(reader)?))?;
+        numbers.add(&calls.left());
+        Ok(numbers)
+    }
+
+    /// Counts a call of `submit` that stored nothing.
+    pub(crate) fn note_call(&self, call: Call) {
+        self.writer.calls().note(call);
     }
 
     /// A number that differs once another connection has changed the database.
@@ -395,7 +406,10 @@ impl Store {
     pub(crate) fn retain(self: &Arc<Self>) -> Result<bool, OutboxError> {
         let limits = self.limits.clone();
         self.writer.lay_ballast();
-        let more = self.writer.write(move |tx| retention::step(tx, &limits))?;
+        let more = self.writer.write(move |tx| {
+            tx.with_calls.set(true);
+            retention::step(tx, &limits)
+        })?;
         Ok(self.delete_bodies() || more)
     }
 

@@ -5,7 +5,6 @@
 //! them is the next leader and takes the others along in one `BEGIN IMMEDIATE … COMMIT`, each in a
 //! savepoint of its own and with its own answer. Nobody is answered before the commit.
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,23 +16,15 @@ use super::Context;
 use super::file::Guards;
 use super::owner::Owner;
 use super::problem::is_indeterminate;
-use crate::clock::Now;
+use super::totals::{self, Calls};
+use super::transaction::Committed;
+pub(super) use super::transaction::Tx;
 use crate::error::{OutboxError, StorageError};
 use crate::policy::limits::CLOSING_BUSY_TIMEOUT;
+use crate::trace;
 
 /// Commands of one transaction at most, so that another process gets its turn.
 const MOST_AT_ONCE: usize = 256;
-
-/// An open write transaction. The only way to change the database.
-pub(crate) struct Tx<'a> {
-    pub(crate) connection: &'a Connection,
-    /// All clocks, read once for the transaction.
-    pub(crate) now: Now,
-    /// This boot, by the database's number for it.
-    pub(crate) boot: i64,
-    /// The last cursor of the change feed that this transaction has written.
-    pub(crate) cursor: Cell<Option<i64>>,
-}
 
 /// Told after each commit that changed a submission.
 type AfterCommit = Box<dyn Fn() + Send + Sync>;
@@ -79,6 +70,7 @@ pub(crate) struct Writer {
     queue: Mutex<Queue>,
     open: Mutex<Option<Open>>,
     context: Context,
+    calls: Calls,
     after_commit: Mutex<Option<AfterCommit>>,
     /// The file was moved or deleted: nothing that is read or written here counts any more.
     moved: AtomicBool,
@@ -110,6 +102,7 @@ impl Writer {
             queue: Mutex::default(),
             open: Mutex::new(Some(Open { connection, guards })),
             context,
+            calls: Calls::default(),
             after_commit: Mutex::new(None),
             moved: AtomicBool::new(false),
         }
@@ -119,6 +112,11 @@ impl Writer {
     /// a submission.
     pub(crate) fn set_after_commit(&self, tell: AfterCommit) {
         *lock(&self.after_commit) = Some(tell);
+    }
+
+    /// Calls that stored nothing.
+    pub(super) fn calls(&self) -> &Calls {
+        &self.calls
     }
 
     /// Runs a command in a transaction and returns once that is durable.
@@ -212,14 +210,14 @@ impl Writer {
             let count = queue.waiting.len().min(MOST_AT_ONCE);
             queue.waiting.drain(..count).collect()
         };
-        let changed = match open.as_mut() {
+        let committed = match open.as_mut() {
             Some(open) => self.transact(open, &mut batch),
             None => {
                 // Closed: a command that never ran answers so by itself.
                 for command in &mut batch {
                     command.answer(None);
                 }
-                false
+                Committed::default()
             }
         };
         drop(open);
@@ -230,25 +228,28 @@ impl Writer {
                 None => queue.led = false,
             }
         }
-        if changed && let Some(tell) = lock(&self.after_commit).as_ref() {
+        trace::tell(&committed.told);
+        if committed.cursor.is_some()
+            && let Some(tell) = lock(&self.after_commit).as_ref()
+        {
             tell();
         }
     }
 
-    fn transact(&self, open: &mut Open, batch: &mut [Box<dyn Command>]) -> bool {
+    fn transact(&self, open: &mut Open, batch: &mut [Box<dyn Command>]) -> Committed {
         let rows = open.connection.total_changes();
         let alone = batch.len() == 1;
         match self.try_transact(open, batch) {
-            Ok(cursor) => {
+            Ok(committed) => {
                 let wrote = open.connection.total_changes() != rows;
-                let failed = open.guards.after_commit(wrote, cursor).err().map(|error| {
+                let failed = open.guards.after_commit(wrote, committed.cursor).err().map(|error| {
                     self.moved.store(true, Ordering::Release);
                     Failed { error, alone }
                 });
                 for command in batch {
                     command.answer(failed.as_ref());
                 }
-                cursor.is_some()
+                committed
             }
             Err(error) => {
                 if !open.connection.is_autocommit() {
@@ -263,7 +264,7 @@ impl Writer {
                 for command in batch {
                     command.answer(Some(&failed));
                 }
-                false
+                Committed::default()
             }
         }
     }
@@ -272,18 +273,14 @@ impl Writer {
         &self,
         open: &Open,
         batch: &mut [Box<dyn Command>],
-    ) -> Result<Option<i64>, StorageError> {
+    ) -> Result<Committed, StorageError> {
         let connection = &open.connection;
+        let rows = connection.total_changes();
         connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        let tx = Tx {
-            connection,
-            now: self.context.clock.now(),
-            boot: self.context.boot,
-            cursor: Cell::new(None),
-        };
+        let tx = Tx::new(connection, self.context.clock.now(), self.context.boot);
         let alone = batch.len() == 1;
         for command in batch {
-            let before = tx.cursor.get();
+            let before = tx.mark();
             if !alone {
                 connection
                     .prepare_cached("SAVEPOINT command")?
@@ -303,10 +300,10 @@ impl Writer {
                 }
                 (Ran::RollBack, true) => {
                     connection.prepare_cached("ROLLBACK")?.execute([])?;
-                    return Ok(None);
+                    return Ok(Committed::default());
                 }
                 (Ran::RollBack, false) => {
-                    tx.cursor.set(before);
+                    tx.go_back_to(&before);
                     connection
                         .prepare_cached("ROLLBACK TO command")?
                         .execute([])?;
@@ -314,8 +311,15 @@ impl Writer {
                 }
             }
         }
+        let with_calls = tx.with_calls.get() || connection.total_changes() != rows;
+        let moving = totals::add(connection, &tx.counted(), &self.calls, with_calls)?;
         match connection.prepare_cached("COMMIT")?.execute([]) {
-            Ok(_) => Ok(tx.cursor.get()),
+            Ok(_) => {
+                if let Some(moving) = moving {
+                    moving.committed();
+                }
+                Ok(tx.committed())
+            }
             Err(error) if is_indeterminate(&error) => Err(StorageError::Indeterminate),
             Err(error) => Err(error.into()),
         }
@@ -333,6 +337,10 @@ impl Writer {
     pub(super) fn close(&self, owner: &Owner) {
         lock(&self.queue).closed = true;
         if let Some(open) = lock(&self.open).take() {
+            // What can't be written now is missing from the totals, and from nothing else.
+            if let Ok(Some(moving)) = totals::add(&open.connection, &[], &self.calls, true) {
+                moving.committed();
+            }
             owner.leave(&open.connection);
             open.connection.flush_prepared_statement_cache();
             drop(open.connection.close());
