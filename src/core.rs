@@ -22,6 +22,7 @@ use crate::policy::limits::{LONGEST, Limits, OBSERVE_EVERY};
 use crate::policy::profile::{KeyPlace, KeySpelling, ServerProfile};
 use crate::runtime::{Executor, OwnRuntime, run_blocking};
 use crate::store::{OpenReport, Store, StoreConfig, file_identity, make_folder};
+use crate::trace::{TARGET, open_kind};
 
 /// One database in one process.
 pub(crate) struct Core {
@@ -47,6 +48,15 @@ static OPEN: Mutex<Option<HashMap<PathBuf, Weak<Core>>>> = Mutex::new(None);
 impl Core {
     /// Opens a database, or gives the core that has it open.
     pub(crate) fn open(
+        config: OutboxConfig,
+        seams: Seams,
+    ) -> Result<(Arc<Self>, OpenReport), OpenError> {
+        let opened = Self::open_or_join(config, seams);
+        tell_opened(opened.as_ref().map(|(_, report)| report));
+        opened
+    }
+
+    fn open_or_join(
         config: OutboxConfig,
         seams: Seams,
     ) -> Result<(Arc<Self>, OpenReport), OpenError> {
@@ -230,6 +240,27 @@ impl Drop for Observing {
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn tell_opened(result: Result<&OpenReport, &OpenError>) {
+    match result {
+        Ok(report) if report.lost_changes > 0 || report.restored || report.salvaged.is_some() => {
+            tracing::warn!(
+                target: TARGET,
+                lost_changes = report.lost_changes,
+                restored = report.restored,
+                salvaged = report.salvaged.as_ref().map(|salvage| salvage.submissions),
+                "opened after a loss"
+            );
+        }
+        Ok(report) => tracing::info!(
+            target: TARGET,
+            created = report.created,
+            shared = report.shared,
+            "opened"
+        ),
+        Err(error) => tracing::warn!(target: TARGET, error = open_kind(error), "not opened"),
+    }
 }
 
 fn invalid(field: &str, problem: &str) -> OpenError {

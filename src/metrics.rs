@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use crate::clock::WallMs;
+use crate::error::OutboxError;
+use crate::model::id::SubmissionId;
+use crate::model::outcome::{Receipt, ReceiptKind};
 use crate::model::state::HoldReason;
-use crate::store::{Numbers, totals};
+use crate::store::{Call, Numbers, Store, totals};
+use crate::trace;
 
 /// Numbers about an outbox. Totals count since the database was made, over restarts; what was counted
 /// in the last moments before a process was killed may be missing from those of calls.
@@ -98,6 +102,21 @@ pub struct SettleTimes {
     pub at_most: Option<Duration>,
     /// How many.
     pub count: i64,
+}
+
+/// Counts and tells what a call of `submit` came to. What was accepted, the database has counted.
+pub(crate) fn count(store: &Store, id: SubmissionId, result: Result<&Receipt, &OutboxError>) {
+    trace::submitted(id, result);
+    let call = match result {
+        Ok(receipt) => match receipt.kind {
+            ReceiptKind::Accepted => return,
+            ReceiptKind::Joined => Call::Joined,
+            ReceiptKind::Replayed => Call::Replayed,
+        },
+        Err(OutboxError::KeyReused { .. }) => Call::ReuseRefused,
+        Err(_) => Call::TurnedAway,
+    };
+    store.note_call(call);
 }
 
 /// The numbers of the store as the app reads them. `now` is the device's clock.

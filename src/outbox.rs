@@ -14,15 +14,14 @@ use crate::error::{OpenError, OutboxError};
 use crate::metrics::{self, Stats};
 use crate::model::id::SubmissionId;
 use crate::model::outcome::{
-    CancelOutcome, ChangePage, ListFilter, PageRequest, Receipt, ReceiptKind, Resolution,
-    ResolvedAll, Snapshot, SnapshotPage, WaitingFor,
+    CancelOutcome, ChangePage, ListFilter, PageRequest, Receipt, Resolution, ResolvedAll, Snapshot,
+    SnapshotPage, WaitingFor,
 };
 use crate::model::request::FrozenRequest;
 use crate::model::state::HoldReason;
 use crate::model::submission::{Body, Submission};
 use crate::policy::limits::{LONGEST, MAX_NAME_BYTES};
-use crate::store::{Call, Intake, OpenReport, Store, cancel_outcome, read_source};
-use crate::trace::{self, TARGET, open_kind};
+use crate::store::{Intake, OpenReport, Store, cancel_outcome, read_source};
 
 /// A durable outbox: submissions go in once, and come out settled.
 ///
@@ -103,7 +102,7 @@ impl Outbox {
         let id = submission.id;
         let intake = self.freeze(submission)?;
         let result = store.submit(intake, self.schedules.load(Ordering::Acquire));
-        count(&store, id, result.as_ref());
+        metrics::count(&store, id, result.as_ref());
         let mut receipt = result?;
         self.core.engine.nudge();
         self.see(&mut receipt.snapshot);
@@ -126,11 +125,11 @@ impl Outbox {
                 OutboxError::KeyReused { id, .. } | OutboxError::IdTooOld { id } => *id,
                 _ => first,
             };
-            count(&store, of, Err(error));
+            metrics::count(&store, of, Err(error));
         }
         let mut receipts = result?;
         for receipt in &mut receipts {
-            count(&store, receipt.id, Ok(receipt));
+            metrics::count(&store, receipt.id, Ok(receipt));
             self.see(&mut receipt.snapshot);
         }
         self.core.engine.nudge();
@@ -300,9 +299,7 @@ impl Outbox {
     /// # Errors
     /// As [`Outbox::open`].
     pub fn open_with(config: OutboxConfig, seams: Seams) -> Result<Arc<Self>, OpenError> {
-        let opened = Core::open(config, seams);
-        tell_opened(opened.as_ref().map(|(_, report)| report));
-        let (core, report) = opened?;
+        let (core, report) = Core::open(config, seams)?;
         Ok(Arc::new(Self {
             core,
             report,
@@ -382,42 +379,6 @@ impl std::fmt::Debug for Outbox {
         f.debug_struct("Outbox")
             .field("closed", &self.closed)
             .finish_non_exhaustive()
-    }
-}
-
-/// Counts and tells what a call of `submit` came to. What was accepted, the database has counted.
-fn count(store: &Store, id: SubmissionId, result: Result<&Receipt, &OutboxError>) {
-    trace::submitted(id, result);
-    let call = match result {
-        Ok(receipt) => match receipt.kind {
-            ReceiptKind::Accepted => return,
-            ReceiptKind::Joined => Call::Joined,
-            ReceiptKind::Replayed => Call::Replayed,
-        },
-        Err(OutboxError::KeyReused { .. }) => Call::ReuseRefused,
-        Err(_) => Call::TurnedAway,
-    };
-    store.note_call(call);
-}
-
-fn tell_opened(result: Result<&OpenReport, &OpenError>) {
-    match result {
-        Ok(report) if report.lost_changes > 0 || report.restored || report.salvaged.is_some() => {
-            tracing::warn!(
-                target: TARGET,
-                lost_changes = report.lost_changes,
-                restored = report.restored,
-                salvaged = report.salvaged.as_ref().map(|salvage| salvage.submissions),
-                "opened after a loss"
-            );
-        }
-        Ok(report) => tracing::info!(
-            target: TARGET,
-            created = report.created,
-            shared = report.shared,
-            "opened"
-        ),
-        Err(error) => tracing::warn!(target: TARGET, error = open_kind(error), "not opened"),
     }
 }
 

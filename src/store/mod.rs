@@ -13,6 +13,7 @@ mod attempts;
 mod bodies;
 mod changes;
 mod claim;
+mod command;
 mod connection;
 mod file;
 mod gates;

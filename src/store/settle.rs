@@ -303,10 +303,7 @@ fn late(
         }),
         Proof::Unknown => {
             // Nothing is proven; but the attempt has ended now, which probes ask for.
-            tx.count(
-                totals::DOUBTS_RAISED,
-                i64::from(mark == AttemptMark::Open),
-            );
+            tx.count(totals::DOUBTS_RAISED, i64::from(mark == AttemptMark::Open));
             return Ok(end_attempt(tx, finished)?);
         }
     };

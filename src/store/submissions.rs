@@ -52,7 +52,8 @@ pub(super) struct Row {
     pub(super) same_well: i64,
 }
 
-const COLUMNS: &str = "seq, id, accepted_wall, fingerprint, profile, effect, state, reason, revision,
+const COLUMNS: &str =
+    "seq, id, accepted_wall, fingerprint, profile, effect, state, reason, revision,
     cancel_requested, boot, floor_uptime, attempts, failures, answered, answered_for, busy,
     busy_for, consent, epoch, expires_wall, owner, fence, account IS NOT NULL AS has_account,
     network_wait, same_status, same, same_for, same_well";

@@ -6,13 +6,13 @@
 //! savepoint of its own and with its own answer. Nobody is answered before the commit.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
 
 use super::Context;
+use super::command::{Command, Failed, Job, Ran, Slot, SlotState};
 use super::file::Guards;
 use super::owner::Owner;
 use super::problem::is_indeterminate;
@@ -28,31 +28,6 @@ const MOST_AT_ONCE: usize = 256;
 
 /// Told after each commit that changed a submission.
 type AfterCommit = Box<dyn Fn() + Send + Sync>;
-
-/// A queued command, erased: runs in the transaction, then tells its caller.
-trait Command: Send {
-    fn run(&mut self, tx: &Tx<'_>) -> Ran;
-    /// Answers the caller; `failed` if the transaction as a whole came to nothing.
-    fn answer(&mut self, failed: Option<&Failed>);
-    /// The ballast may be given up for it.
-    fn at_any_cost(&self) -> bool;
-    /// What the database said to the command, if it failed by that.
-    fn storage_error(&self) -> Option<StorageError>;
-    /// Makes the waiting caller the leader.
-    fn lead(&self);
-}
-
-enum Ran {
-    Keep,
-    RollBack,
-}
-
-/// A transaction that came to nothing.
-struct Failed {
-    error: StorageError,
-    /// It had one command only, so that what this one said was not built on another's.
-    alone: bool,
-}
 
 #[derive(Default)]
 struct Queue {
@@ -74,26 +49,6 @@ pub(crate) struct Writer {
     after_commit: Mutex<Option<AfterCommit>>,
     /// The file was moved or deleted: nothing that is read or written here counts any more.
     moved: AtomicBool,
-}
-
-/// Where a follower waits for its answer.
-struct Slot<T> {
-    state: Mutex<SlotState<T>>,
-    changed: Condvar,
-}
-
-enum SlotState<T> {
-    Waiting,
-    Lead,
-    Done(Result<T, OutboxError>),
-    Taken,
-}
-
-struct Job<T, F> {
-    at_any_cost: bool,
-    work: Option<F>,
-    result: Option<Result<T, OutboxError>>,
-    slot: Arc<Slot<T>>,
 }
 
 impl Writer {
@@ -242,10 +197,14 @@ impl Writer {
         match self.try_transact(open, batch) {
             Ok(committed) => {
                 let wrote = open.connection.total_changes() != rows;
-                let failed = open.guards.after_commit(wrote, committed.cursor).err().map(|error| {
-                    self.moved.store(true, Ordering::Release);
-                    Failed { error, alone }
-                });
+                let failed = open
+                    .guards
+                    .after_commit(wrote, committed.cursor)
+                    .err()
+                    .map(|error| {
+                        self.moved.store(true, Ordering::Release);
+                        Failed { error, alone }
+                    });
                 for command in batch {
                     command.answer(failed.as_ref());
                 }
@@ -349,60 +308,10 @@ impl Writer {
     }
 }
 
-impl<T, F> Command for Job<T, F>
-where
-    T: Send,
-    F: FnOnce(&Tx<'_>) -> Result<T, OutboxError> + Send,
-{
-    fn run(&mut self, tx: &Tx<'_>) -> Ran {
-        let Some(work) = self.work.take() else {
-            return Ran::RollBack;
-        };
-        let result = catch_unwind(AssertUnwindSafe(|| work(tx))).unwrap_or_else(|_| {
-            Err(StorageError::Internal {
-                detail: "a database command panicked".to_owned(),
-            }
-            .into())
-        });
-        let ran = if result.is_ok() {
-            Ran::Keep
-        } else {
-            Ran::RollBack
-        };
-        self.result = Some(result);
-        ran
-    }
-
-    fn answer(&mut self, failed: Option<&Failed>) {
-        let result = match (failed, self.result.take()) {
-            // Its own refusal says more, unless it may be about what another command had written
-            // and the transaction has taken back.
-            (None | Some(Failed { alone: true, .. }), Some(Err(error))) => Err(error),
-            (Some(failed), _) => Err(failed.error.clone().into()),
-            (None, Some(Ok(value))) => Ok(value),
-            (None, None) => Err(OutboxError::Closed),
-        };
-        *lock(&self.slot.state) = SlotState::Done(result);
-        self.slot.changed.notify_one();
-    }
-
-    fn at_any_cost(&self) -> bool {
-        self.at_any_cost
-    }
-
-    fn storage_error(&self) -> Option<StorageError> {
-        match &self.result {
-            Some(Err(OutboxError::Storage { storage })) => Some(storage.clone()),
-            _ => None,
-        }
-    }
-
-    fn lead(&self) {
-        *lock(&self.slot.state) = SlotState::Lead;
-        self.slot.changed.notify_one();
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

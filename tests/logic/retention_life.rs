@@ -130,7 +130,11 @@ fn live(acts: &[Act], seen: &mut Seen) {
                 })
                 .unwrap();
             assert_eq!(stats.doubts_raised - stats.doubts_settled, open);
-            assert_eq!((settled, results, queued), (0, 0, 0), "counters that are kept");
+            assert_eq!(
+                (settled, results, queued),
+                (0, 0, 0),
+                "counters that are kept"
+            );
         }
         outbox.close();
     });
