@@ -333,26 +333,30 @@ fn retention_drops_no_part_that_an_unsent_child_needs() {
     });
 }
 
-/// A result that retention dropped, or that was never whole, has no parts.
+/// A result whose bytes aren't those that came has no parts, and keeps nobody waiting.
 #[test]
-fn a_result_that_is_gone_has_no_parts() {
-    let place = Place::new();
-    simulate(8, |world| async move {
-        let outbox = world.open(&place);
-        let order = order(&outbox, "order");
-        outbox.submit(order.clone()).unwrap();
-        drain(&outbox).await;
-        place
-            .sql()
-            .execute_batch("DROP TRIGGER answer_frozen; UPDATE answer SET body = x'7b7d'")
-            .unwrap();
-        let photo = photo(&outbox, "photo", "/photos").part(order.id, at("/n"), query("n"));
-        let receipt = outbox.submit(photo.clone()).unwrap();
-        assert_eq!(receipt.snapshot.state, MISSING);
-        fill(&outbox, &receipt.snapshot, [value(query("n"), "1")]).unwrap();
-        drain(&outbox).await;
-        assert!(last(&world).url.ends_with("/photos?n=1"));
-    });
+fn a_result_that_is_damaged_has_no_parts() {
+    for damage in ["body = x'7b7d'", "headers = '['", "checksum = x'00'"] {
+        let place = Place::new();
+        simulate(8, |world| async move {
+            let outbox = world.open(&place);
+            let order = order(&outbox, "order");
+            outbox.submit(order.clone()).unwrap();
+            drain(&outbox).await;
+            place
+                .sql()
+                .execute_batch(&format!(
+                    "DROP TRIGGER answer_frozen; UPDATE answer SET {damage}"
+                ))
+                .unwrap();
+            let photo = photo(&outbox, "photo", "/photos").part(order.id, at("/n"), query("n"));
+            let receipt = outbox.submit(photo.clone()).unwrap();
+            assert_eq!(receipt.snapshot.state, MISSING, "{damage}");
+            fill(&outbox, &receipt.snapshot, [value(query("n"), "2")]).unwrap();
+            drain(&outbox).await;
+            assert!(last(&world).url.ends_with("/photos?n=2"), "{damage}");
+        });
+    }
 }
 
 /// P11: what is stored is checked before it is sent.
