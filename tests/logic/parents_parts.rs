@@ -451,6 +451,48 @@ fn a_damaged_template_is_put_aside_when_its_parent_succeeds() {
     });
 }
 
+/// As after a salvage that found the child and not its parent: held and still blocked. What the app
+/// supplies is what it goes with, and another parent is still waited for.
+#[test]
+fn a_child_whose_parent_was_lost_goes_with_what_the_app_supplies() {
+    let place = Place::new();
+    simulate(15, |world| async move {
+        let outbox = world.open(&place);
+        let (lost, other) = (order(&outbox, "lost"), order(&outbox, "other"));
+        let photo = photo(&outbox, "photo", "/photos")
+            .part(lost.id, at("/n"), query("lost"))
+            .part(other.id, at("/n"), query("other"));
+        let sole = self::photo(&outbox, "sole", "/soles").after(lost.id);
+        outbox
+            .submit_all(vec![lost, other, photo.clone(), sole.clone()])
+            .unwrap();
+        place
+            .sql()
+            .execute_batch(
+                "DELETE FROM dependency WHERE parent = 1;
+                 UPDATE submission SET state = 'held', reason = 'parent_result_missing', ready = 0
+                    WHERE seq IN (1, 3, 4)",
+            )
+            .unwrap();
+        let held = outbox.snapshot(photo.id).unwrap();
+        fill(&outbox, &held, []).unwrap_err();
+        fill(&outbox, &held, [value(query("lost"), "7")]).unwrap();
+        let held = outbox.snapshot(sole.id).unwrap();
+        fill(&outbox, &held, []).unwrap();
+        drain(&outbox).await;
+        let seen = world.network.seen();
+        let urls: Vec<_> = seen.iter().map(|seen| seen.request.url.as_str()).collect();
+        assert_eq!(
+            urls,
+            [
+                "https://api.example.com/orders",
+                "https://api.example.com/soles",
+                "https://api.example.com/photos?lost=7&other=1"
+            ]
+        );
+    });
+}
+
 /// P2: the database itself refuses to change what was resolved.
 #[test]
 fn what_was_taken_is_frozen() {

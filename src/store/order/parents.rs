@@ -2,7 +2,8 @@
 //! is taken in the transaction that records the success, so that nothing has to be kept for it later.
 //!
 //! A row of `dependency` is there as long as the parent hasn't ended. A submission that is blocked and
-//! has no such row has a parent that ended without success; it is over, or in doubt.
+//! has no such row has a parent that ended without success, or that was lost with a damaged file: it is
+//! over, or held.
 
 use rusqlite::Connection;
 
@@ -207,6 +208,30 @@ fn go_on(tx: &Tx<'_>, row: &mut Row, template: &FrozenRequest) -> Result<(), Out
     }
     let transition = ask(tx, row, Event::ParentResultMissing)?;
     change(tx, row, &transition, Due::Unchanged)
+}
+
+/// Its missing parts were supplied, also those of a parent that was lost: it waits only for those that
+/// haven't ended.
+pub(in crate::store) fn supplied(tx: &Tx<'_>, row: &mut Row) -> rusqlite::Result<()> {
+    if !waits(tx.connection, row.seq)? {
+        unblock(tx, row.seq, PARENT)?;
+        row.blockers &= !PARENT;
+    }
+    Ok(())
+}
+
+/// True while this parent hasn't ended.
+pub(in crate::store) fn waits_for(
+    connection: &Connection,
+    child: i64,
+    parent: SubmissionId,
+) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached(
+            "SELECT 1 FROM dependency
+             WHERE child = ?1 AND parent = (SELECT seq FROM submission WHERE id = ?2)",
+        )?
+        .exists((child, parent.as_bytes()))
 }
 
 /// True while a parent hasn't ended.
