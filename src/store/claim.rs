@@ -7,7 +7,7 @@ use super::owner::Owner;
 use super::step::expire_one;
 use super::submissions::{self, Due, Row, ask, change, note_problem, or_quarantine};
 use super::writer::Tx;
-use super::{attempts, profiles};
+use super::{attempts, probes, profiles};
 use crate::error::OutboxError;
 use crate::model::request::FrozenRequest;
 use crate::model::state::{Event, SubmissionState};
@@ -206,6 +206,10 @@ fn claim_one(
     if let Some((event, problem)) = refuse(tx, &row, &profile, limits, reading, number)? {
         let transition = ask(tx, &row, event)?;
         note_problem(tx, &row, problem)?;
+        if probes::instead_of(&row, &transition.next) {
+            probes::ask_first(tx, &mut row)?;
+            return Ok(Turn::Left);
+        }
         change(tx, &mut row, &transition, Due::Unchanged)?;
         return Ok(Turn::Ended(transition.next.visible));
     }
@@ -236,6 +240,7 @@ fn claim_one(
     attempts::prune(tx, &row)?;
     let attempt = attempts::open(tx, &row, owner.id, reading, number)?;
     row.attempts += 1;
+    row.probes = 0;
     row.consent = false;
     row.owner = Some(owner.id);
     row.fence = Some(attempt);
@@ -286,25 +291,34 @@ fn refuse(
     reading: &Reading,
     credentials: Option<i64>,
 ) -> rusqlite::Result<Option<(Event, &'static str)>> {
-    if !row.consent {
-        let scoped = row.effect == Effect::Keyed && profile.key_scope == KeyScope::Token;
-        if scoped && attempts::in_doubt_with_others(tx.connection, row.seq, credentials)? {
-            return Ok(Some((
-                Event::KeyLifetimeOver,
-                "an attempt with other credentials is in doubt, and the key belongs to them",
-            )));
-        }
-        let lifetime = key_lifetime(row.effect, profile, limits.horizon);
-        let earliest = attempts::earliest_in_doubt(tx, row, reading)?;
-        if lifetime_over(earliest.as_ref(), reading, lifetime) {
-            return Ok(Some((
-                Event::KeyLifetimeOver,
-                "an attempt is in doubt and the server may have forgotten the key",
-            )));
-        }
+    if !row.consent
+        && let Some(problem) = forgotten(tx, row, profile, limits, reading, credentials)?
+    {
+        return Ok(Some((Event::KeyLifetimeOver, problem)));
     }
     if row.answered >= limits.retry_attempts && row.answered_for >= limits.retry_time {
         return Ok(Some((Event::BudgetUsedUp, "the retry budget is used up")));
     }
     Ok(None)
+}
+
+/// Why the server may not know the key of an attempt in doubt, asked with these credentials.
+pub(super) fn forgotten(
+    tx: &Tx<'_>,
+    row: &Row,
+    profile: &ServerProfile,
+    limits: &Limits,
+    reading: &Reading,
+    credentials: Option<i64>,
+) -> rusqlite::Result<Option<&'static str>> {
+    let scoped = row.effect == Effect::Keyed && profile.key_scope == KeyScope::Token;
+    if scoped && attempts::in_doubt_with_others(tx.connection, row.seq, credentials)? {
+        return Ok(Some(
+            "an attempt with other credentials is in doubt, and the key belongs to them",
+        ));
+    }
+    let lifetime = key_lifetime(row.effect, profile, limits.horizon);
+    let earliest = attempts::earliest_in_doubt(tx, row, reading)?;
+    let over = lifetime_over(earliest.as_ref(), reading, lifetime);
+    Ok(over.then_some("an attempt is in doubt and the server may have forgotten the key"))
 }

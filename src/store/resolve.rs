@@ -5,6 +5,7 @@ use std::time::Duration;
 use rusqlite::named_params;
 
 use super::attempts;
+use super::probes;
 use super::profiles;
 use super::rows::Want;
 use super::step::rebase_one;
@@ -165,11 +166,12 @@ fn happened(tx: &Tx<'_>, row: &mut Row, result: Option<&str>) -> Result<(), Outb
     change(tx, row, &transition, Due::Unchanged)
 }
 
-/// Ends a backoff early, never a server's wait or a quiet time.
+/// Ends a backoff early, never a server's wait or a quiet time. Asks a status probe once more.
 pub(super) fn wake(tx: &Tx<'_>, id: SubmissionId) -> Result<Snapshot, OutboxError> {
-    let Some(row) = by_id(tx.connection, id)? else {
+    let Some(mut row) = by_id(tx.connection, id)? else {
         return view::snapshot(tx.connection, id)?.ok_or(OutboxError::UnknownId { id });
     };
+    probes::wake(tx, &mut row)?;
     rebase_one(tx, row.seq)?;
     tx.connection
         .prepare_cached(
