@@ -64,6 +64,8 @@ mod lifetime;
 mod networks;
 #[path = "logic/observing.rs"]
 mod observing;
+#[path = "logic/probes.rs"]
+mod probes;
 #[path = "logic/progress.rs"]
 mod progress;
 #[path = "logic/redirects.rs"]

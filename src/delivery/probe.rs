@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::engine::Engine;
 use super::gate::{Gate, Report};
 use super::judge::{find, seen};
-use super::transport::{Ears, Exchange, Reported, Shared, WireAnswer, WireBody, WireRequest};
+use super::transport::{Ears, Exchange, Reported, Shared, WireBody, WireRequest};
 use crate::entropy::up_to;
 use crate::model::submission::Header;
 use crate::policy::classify::Fault;
