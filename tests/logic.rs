@@ -66,6 +66,10 @@ mod networks;
 mod observing;
 #[path = "logic/probes.rs"]
 mod probes;
+#[path = "logic/probes_horizon.rs"]
+mod probes_horizon;
+#[path = "logic/probes_shared.rs"]
+mod probes_shared;
 #[path = "logic/progress.rs"]
 mod progress;
 #[path = "logic/redirects.rs"]
