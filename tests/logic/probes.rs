@@ -429,6 +429,7 @@ fn a_decision_ends_the_questions() {
         let methods: Vec<_> = seen.iter().map(|seen| &seen.request.method[..]).collect();
         assert_eq!(methods[..5], ["POST", "GET", "GET", "GET", "POST"]);
         assert_eq!(sent(&world, "POST").len(), 2);
+        assert_eq!(sent(&world, "GET").len(), 3 + 3 + 1);
         assert_eq!(state(&outbox, order.id), UNKNOWN);
     });
 }
