@@ -40,10 +40,14 @@ mod disk;
 mod doubt;
 #[path = "logic/drains.rs"]
 mod drains;
+#[path = "logic/feeds.rs"]
+mod feeds;
 #[path = "logic/gates.rs"]
 mod gates;
 #[path = "logic/guards.rs"]
 mod guards;
+#[path = "logic/histories.rs"]
+mod histories;
 #[path = "logic/intents.rs"]
 mod intents;
 #[path = "logic/isolation.rs"]
@@ -60,6 +64,8 @@ mod lapses;
 mod latest;
 #[path = "logic/lifetime.rs"]
 mod lifetime;
+#[path = "logic/lists.rs"]
+mod lists;
 #[path = "logic/networks.rs"]
 mod networks;
 #[path = "logic/observing.rs"]
@@ -72,6 +78,8 @@ mod probes_horizon;
 mod probes_shared;
 #[path = "logic/progress.rs"]
 mod progress;
+#[path = "logic/purges.rs"]
+mod purges;
 #[path = "logic/redirects.rs"]
 mod redirects;
 #[path = "logic/replay.rs"]
@@ -80,5 +88,7 @@ mod replay;
 mod retries;
 #[path = "logic/runs.rs"]
 mod runs;
+#[path = "logic/token_races.rs"]
+mod token_races;
 #[path = "logic/winding_down.rs"]
 mod winding_down;

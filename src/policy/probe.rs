@@ -7,6 +7,7 @@ use super::profile::ServerProfile;
 use super::rules::{is_pointer, says_something};
 use crate::error::OutboxError;
 use crate::model::id::SubmissionId;
+use crate::model::json_text;
 use crate::model::request::read_url;
 
 /// A question to the server whether a submission took effect: a `GET` without side effects, asked
@@ -178,9 +179,14 @@ fn found(probe: &StatusProbe, profile: &ServerProfile, seen: &Seen<'_>) -> Told 
     if seen.member("").is_none() {
         return Told::NoAnswer;
     }
+    let text = std::str::from_utf8(seen.answer.body);
     match seen.member(pointer).filter(|value| says_something(value)) {
-        Some(value) => Told::Applied {
-            result: value.to_string().into_bytes(),
+        // As it is written: no number is spelled anew. A member that is there twice names nothing.
+        Some(_) => match text.map(|text| json_text::find(text, pointer)) {
+            Ok(Ok(value)) => Told::Applied {
+                result: value.as_bytes().to_vec(),
+            },
+            Ok(Err(_)) | Err(_) => Told::NoAnswer,
         },
         None => Told::Absent,
     }

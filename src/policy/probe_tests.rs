@@ -163,6 +163,12 @@ fn with_a_pointer_only_what_is_there_counts() {
     assert_eq!(at("/a~1b/n", r#"{"a/b":{"n":"x"}}"#), applied(r#""x""#));
     assert_eq!(at("", r#"{"n":1}"#), applied(r#"{"n":1}"#));
     assert_eq!(at("/n", r#"{"n":0}"#), applied("0"));
+    // As the server wrote it.
+    assert_eq!(
+        at("/b", r#"{"b": {"z": 1.50, "a":12345678901234567890123}}"#),
+        applied(r#"{"z": 1.50, "a":12345678901234567890123}"#)
+    );
+    assert_eq!(at("/b", r#"{"b":1,"b":2}"#), Told::NoAnswer);
     for body in [
         "[]",
         "{}",

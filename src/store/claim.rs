@@ -4,6 +4,7 @@
 use super::gates::{self, Access, Refusals, Terms, Usable, ways};
 use super::intake::thaw;
 use super::owner::Owner;
+use super::parts::{self, Resolved};
 use super::step::expire_one;
 use super::submissions::{self, Due, Row, ask, change, note_problem, or_quarantine};
 use super::writer::Tx;
@@ -204,24 +205,27 @@ fn claim_one(
     };
     let number = credentials.as_ref().map(|usable| usable.number);
     if let Some((event, problem)) = refuse(tx, &row, &profile, limits, reading, number)? {
-        let transition = ask(tx, &row, event)?;
         note_problem(tx, &row, problem)?;
+        let transition = ask(tx, &row, event)?;
         if probes::instead_of(&row, &transition.next) {
             probes::ask_first(tx, &mut row)?;
             return Ok(Turn::Left);
         }
-        change(tx, &mut row, &transition, Due::Unchanged)?;
-        return Ok(Turn::Ended(transition.next.visible));
+        return end(tx, row, event);
     }
-    let Some(request) = thaw(tx.connection, &row)? else {
-        let transition = ask(tx, &row, Event::RowDamaged)?;
-        note_problem(
-            tx,
-            &row,
-            "the stored bytes are not the ones that were accepted",
-        )?;
-        change(tx, &mut row, &transition, Due::Unchanged)?;
-        return Ok(Turn::Ended(transition.next.visible));
+    let resolved = match thaw(tx.connection, &row)? {
+        Some(template) => parts::resolved(tx, &row, template)?,
+        None => Resolved::Damaged,
+    };
+    let request = match resolved {
+        Resolved::Whole(request) => *request,
+        Resolved::Damaged => {
+            let problem = "the stored bytes are not the ones that were accepted";
+            note_problem(tx, &row, problem)?;
+            return end(tx, row, Event::RowDamaged);
+        }
+        // The last guard: a template is never sent.
+        Resolved::Template => return end(tx, row, Event::ParentResultMissing),
     };
     let transition = ask(tx, &row, Event::Claimed)?;
     if transition.next.visible != SubmissionState::InFlight {
@@ -254,6 +258,12 @@ fn claim_one(
         misdirected,
         credentials,
     })))
+}
+
+fn end(tx: &Tx<'_>, mut row: Row, event: Event) -> Result<Turn, OutboxError> {
+    let transition = ask(tx, &row, event)?;
+    change(tx, &mut row, &transition, Due::Unchanged)?;
+    Ok(Turn::Ended(transition.next.visible))
 }
 
 /// What the attempts before have shown.

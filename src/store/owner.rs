@@ -165,6 +165,14 @@ pub(super) fn lease(tx: &Tx<'_>, owner: &Owner) -> rusqlite::Result<Option<Uptim
         .optional()
 }
 
+/// The attempts that this owner has in flight, as everybody reads it.
+pub(super) fn in_flight(tx: &Tx<'_>, owner: &Owner) -> rusqlite::Result<Vec<i64>> {
+    tx.connection
+        .prepare_cached("SELECT fence FROM submission WHERE owner = ?1 AND fence IS NOT NULL")?
+        .query_map([owner.id], |row| row.get(0))?
+        .collect()
+}
+
 /// Extends the lease from now on, under the name that it had. Returns the new end. Only for an
 /// owner whose lease still holds, or that has nothing on the wire: what was on the wire when a
 /// lease ran out may be somebody else's by now.

@@ -2,24 +2,29 @@
 
 use std::time::Duration;
 
-use rusqlite::named_params;
+use rusqlite::{Connection, named_params};
 
 use super::attempts;
+use super::intake::thaw;
+use super::order::parents;
+use super::parts;
 use super::probes;
 use super::profiles;
-use super::rows::Want;
+use super::rows::{Want, read_id, spell_hold};
 use super::step::rebase_one;
-use super::submissions::{self, Due, Row, ask, by_id, change, floor_left};
+use super::submissions::{self, Due, Row, ask, by_id, change, floor_left, or_quarantine};
 use super::takeover::quiet_time;
 use super::view::{self, answer_checksum};
 use super::writer::Tx;
 use crate::error::OutboxError;
 use crate::model::id::SubmissionId;
-use crate::model::outcome::{CancelOutcome, Resolution, Snapshot};
+use crate::model::links::PartValue;
+use crate::model::outcome::{CancelOutcome, Resolution, ResolvedAll, Snapshot};
+use crate::model::request::invalid;
 use crate::model::state::{Decision, Event, HoldReason, SubmissionState};
 use crate::model::submission::Effect;
 use crate::policy::age::{key_lifetime, lifetime_over};
-use crate::policy::limits::Limits;
+use crate::policy::limits::{Limits, STEP_ROWS};
 use crate::policy::profile::KeyScope;
 
 /// Cancels, or asks for it while an attempt is open.
@@ -83,7 +88,7 @@ pub(super) fn resolve(
             limits,
             credentials,
         )?,
-        Resolution::FillParts { .. } => return Err(OutboxError::CannotRetry { current }),
+        Resolution::FillParts { values } => fill(tx, &mut row, values, current, limits)?,
         Resolution::ItHappened { result } => happened(tx, &mut row, result.as_deref())?,
         Resolution::GiveUp => {
             let transition = ask(tx, &row, Event::Decided(Decision::GiveUp))?;
@@ -91,6 +96,70 @@ pub(super) fn resolve(
         }
     }
     Ok(view::whole(tx.connection, id)?)
+}
+
+/// How far a decision about many has come.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ResolvingAll {
+    /// Everything up to this position has been looked at.
+    pub(super) after: i64,
+    pub(super) resolved: ResolvedAll,
+}
+
+/// The position of the last that is held.
+pub(super) fn last_held(connection: &Connection) -> rusqlite::Result<Option<i64>> {
+    connection
+        .prepare_cached("SELECT max(seq) FROM submission WHERE state = 'held'")?
+        .query_row([], |row| row.get(0))
+}
+
+/// Carries a decision out for some of those up to `last` that are held for a reason, each at the
+/// revision that it has now.
+pub(super) fn resolve_some(
+    tx: &Tx<'_>,
+    so_far: ResolvingAll,
+    last: i64,
+    reason: HoldReason,
+    resolution: &Resolution,
+    limits: &Limits,
+    credentials: Option<i64>,
+) -> Result<ResolvingAll, OutboxError> {
+    let ResolvingAll {
+        mut after,
+        mut resolved,
+    } = so_far;
+    let rows: Vec<(i64, [u8; 16], i64, Option<String>)> = tx
+        .connection
+        .prepare_cached(
+            "SELECT seq, id, revision, reason FROM submission INDEXED BY submission_held
+             WHERE state = 'held' AND seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3",
+        )?
+        .query_map((after, last, STEP_ROWS as i64), |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+        })?
+        .collect::<Result<_, _>>()?;
+    let more = rows.len() == STEP_ROWS;
+    for (seq, id, revision, held_for) in rows {
+        after = seq;
+        if held_for.as_deref() != Some(spell_hold(&reason)) {
+            continue;
+        }
+        match resolve(tx, read_id(id), revision, resolution, limits, credentials) {
+            Ok(_) => resolved.resolved = resolved.resolved.saturating_add(1),
+            Err(OutboxError::NeedsConsent { .. } | OutboxError::CannotRetry { .. }) => {
+                resolved.refused = resolved.refused.saturating_add(1);
+            }
+            // A row that can't be read is put aside.
+            Err(error) => {
+                or_quarantine::<Snapshot>(tx, seq, Err(error))?;
+                resolved.refused = resolved.refused.saturating_add(1);
+            }
+        }
+    }
+    Ok(ResolvingAll {
+        after: if more { after } else { last },
+        resolved,
+    })
 }
 
 fn retry(
@@ -101,10 +170,13 @@ fn retry(
     limits: &Limits,
     credentials: Option<i64>,
 ) -> Result<(), OutboxError> {
-    let damaged = SubmissionState::Held {
-        reason: HoldReason::Damaged,
-    };
-    if row.state == damaged {
+    let unsendable = matches!(
+        row.state,
+        SubmissionState::Held {
+            reason: HoldReason::Damaged | HoldReason::ParentResultMissing
+        }
+    );
+    if unsendable || parents::failed(tx.connection, row)? {
         return Err(OutboxError::CannotRetry { current });
     }
     let credentials = credentials.filter(|_| row.account.is_some());
@@ -136,13 +208,41 @@ fn retry(
         row.consent = true;
         row.epoch += 1;
     }
-    // A decision doesn't shorten the quiet time: the server may still be working.
-    let quiet = quiet_time(tx, row, limits)?;
-    let floor = floor_left(tx, row, quiet);
-    let due = Due::In {
+    let due = after_quiet_time(tx, row, limits)?;
+    change(tx, row, &transition, due)
+}
+
+/// A decision doesn't shorten the quiet time: the server may still be working.
+fn after_quiet_time(tx: &Tx<'_>, row: &Row, limits: &Limits) -> rusqlite::Result<Due> {
+    let floor = floor_left(tx, row, quiet_time(tx, row, limits)?);
+    Ok(Due::In {
         delay: floor,
         floor,
+    })
+}
+
+fn fill(
+    tx: &Tx<'_>,
+    row: &mut Row,
+    values: &[PartValue],
+    current: Box<Snapshot>,
+    limits: &Limits,
+) -> Result<(), OutboxError> {
+    let missing = SubmissionState::Held {
+        reason: HoldReason::ParentResultMissing,
     };
+    if row.state != missing {
+        return Err(invalid(
+            "resolution",
+            "FillParts is for what is held since its parent's result lacks a part",
+        ));
+    }
+    let Some(template) = thaw(tx.connection, row)? else {
+        return Err(OutboxError::CannotRetry { current });
+    };
+    parts::supply(tx, row, &template, values)?;
+    let transition = ask(tx, row, Event::Decided(Decision::Fill))?;
+    let due = after_quiet_time(tx, row, limits)?;
     change(tx, row, &transition, due)
 }
 
@@ -173,9 +273,10 @@ pub(super) fn wake(tx: &Tx<'_>, id: SubmissionId) -> Result<Snapshot, OutboxErro
     };
     probes::wake(tx, &mut row)?;
     rebase_one(tx, row.seq)?;
-    tx.connection
+    let woken = tx
+        .connection
         .prepare_cached(
-            "UPDATE submission SET
+            "UPDATE submission SET revision = revision + 1,
                 due_wall = due_wall - (due_uptime - max(coalesce(floor_uptime, :now), :now)),
                 due_uptime = max(coalesce(floor_uptime, :now), :now)
              WHERE seq = :seq AND boot = :boot AND due_uptime > max(coalesce(floor_uptime, :now), :now)",
@@ -185,7 +286,8 @@ pub(super) fn wake(tx: &Tx<'_>, id: SubmissionId) -> Result<Snapshot, OutboxErro
             ":boot": tx.boot,
             ":seq": row.seq,
         })?;
-    if row.state == SubmissionState::Pending {
+    if woken > 0 {
+        row.revision += 1;
         submissions::feed(tx, &row)?;
     }
     Ok(view::whole(tx.connection, id)?)

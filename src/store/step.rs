@@ -8,6 +8,7 @@ use super::claim::{Claim, claim, has_ready};
 use super::gates::{self, Access, SignedIn, Terms, Way, awaits_unmetered, signed_in, ways};
 use super::owner::{self, LockFile, Owner};
 use super::probes::{Probed, Question};
+use super::purge::{self, Purged};
 use super::settle::{Finished, settle};
 use super::submissions::{self, Due, Row, ask, change, or_quarantine};
 use super::takeover::take_over;
@@ -64,6 +65,10 @@ pub(crate) struct Stepped {
     pub(crate) signed_in: Option<SignedIn>,
     /// Submissions of that account wait for nothing but credentials.
     pub(crate) needs_credentials: bool,
+    /// How far the purges of accounts have come.
+    pub(crate) purged: Purged,
+    /// The attempts that this outbox has in flight, if it has any on the wire.
+    pub(crate) in_flight: Vec<i64>,
 }
 
 pub(super) fn step(
@@ -86,6 +91,7 @@ pub(super) fn step(
     let holds = owner::lease(tx, owner)?.is_some_and(|end| tx.now.uptime <= end);
     let lapsed = step.on_the_wire && !holds;
     let others_wait = take_over(tx, owner, limits, dead)?;
+    let purged = purge::piece(tx)?;
     expire(tx, &mut settled)?;
     promote(tx)?;
     // Before the claim, which depends on whose turn it is.
@@ -118,7 +124,16 @@ pub(super) fn step(
         signed_in: signed_in(tx.connection)?,
         needs_credentials: next_probe.needs_credentials
             || ways.iter().any(|way| way.access == Access::Credentials),
-        chores: earliest([next_expiry(tx)?, others_wait]),
+        chores: earliest([
+            next_expiry(tx)?,
+            others_wait,
+            (purged != Purged::Nothing).then_some(Duration::ZERO),
+        ]),
+        purged,
+        in_flight: match step.on_the_wire {
+            true => owner::in_flight(tx, owner)?,
+            false => Vec::new(),
+        },
     })
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct Tx<'a> {
     pub(crate) cursor: Cell<Option<i64>>,
     /// Used instead of the quiet times of server profiles.
     pub(crate) quiet_time: Option<Duration>,
+    /// What a body may have with its parts in it.
+    pub(crate) max_body_bytes: u64,
     /// Changes whose consequences for others are still to be drawn.
     pub(super) touched: RefCell<VecDeque<Touched>>,
 }
@@ -150,6 +152,17 @@ impl Writer {
     pub(super) fn lay_ballast(&self) {
         if let Some(open) = lock(&self.open).as_mut() {
             open.guards.lay_ballast();
+        }
+    }
+
+    /// Moves what is in the log into the database and empties it. What another process is reading stays
+    /// for a later checkpoint.
+    pub(super) fn clear_log(&self) {
+        if let Some(open) = lock(&self.open).as_ref() {
+            let cleared = open
+                .connection
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            drop(cleared);
         }
     }
 
@@ -287,6 +300,7 @@ impl Writer {
             boot: self.context.boot,
             cursor: Cell::new(None),
             quiet_time: self.context.quiet_time,
+            max_body_bytes: self.context.max_body_bytes,
             touched: RefCell::default(),
         };
         let alone = batch.len() == 1;

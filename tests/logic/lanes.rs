@@ -95,6 +95,7 @@ fn others_never_wait_for_a_lane() {
     });
 }
 
+/// F112: a deferred retry lets nothing pass.
 #[test]
 fn retries_and_doubt_keep_the_order() {
     let place = Place::new();
@@ -178,6 +179,7 @@ fn decide(outbox: &Outbox, id: SubmissionId, resolution: Resolution) {
     outbox.resolve(id, revision, resolution).unwrap();
 }
 
+/// F53: what waits behind a wedged one doesn't overtake it.
 #[test]
 fn with_block_a_held_head_holds_the_lane_until_it_is_decided() {
     let place = Place::new();
@@ -517,5 +519,30 @@ fn many_lanes_at_once() {
                 .collect();
             assert!(of_lane.is_sorted(), "lane {lane}: {of_lane:?}");
         }
+    });
+}
+
+/// A late answer reopens what was passed; the one on the wire still goes first.
+#[test]
+fn a_passed_head_that_a_late_answer_reopens_waits_for_the_one_on_the_wire() {
+    let place = Place::new();
+    simulate(19, |world| async move {
+        let outbox = world.open(&place);
+        world.network.play([Play::Silence, status(400)]);
+        world.network.always(takes(60));
+        let all = ["a", "b"]
+            .map(|name| in_lane(&outbox, name, "orders").lane_policy(LanePolicy::Continue));
+        for submission in &all {
+            outbox.submit(submission.clone()).unwrap();
+        }
+        outbox.start().unwrap();
+        world.pass(Duration::from_secs(120)).await;
+        assert_eq!(trace(&world), ["a", "a", "b"]);
+        world.network.take().answered(answer(400, "{}"));
+        world.pass(Duration::from_secs(5)).await;
+        assert_eq!(state(&outbox, all[0].id), SubmissionState::Pending);
+        assert_eq!(trace(&world), ["a", "a", "b"], "b is on the wire");
+        world.pass(HOUR).await;
+        assert_eq!(trace(&world), ["a", "a", "b", "a"]);
     });
 }

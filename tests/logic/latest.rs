@@ -72,6 +72,7 @@ async fn settle(world: &World) {
     world.pass(Duration::from_millis(10)).await;
 }
 
+/// F116: of what was edited offline, the last version is sent.
 #[test]
 fn a_newer_version_supersedes_what_was_never_sent() {
     let place = Place::new();
@@ -94,7 +95,7 @@ fn a_newer_version_supersedes_what_was_never_sent() {
     });
 }
 
-/// W1: the newer version isn't independent of the older one on the wire.
+/// W1, F115: an edit during an upload. The newer version isn't independent of the older one on the wire.
 #[test]
 fn a_newer_version_waits_for_the_older_one_on_the_wire() {
     let place = Place::new();

@@ -119,21 +119,17 @@ fn is_on_the_wire(tx: &Tx<'_>, seq: i64) -> rusqlite::Result<bool> {
         .exists([seq])
 }
 
-/// The first of the queue, before the place where the lane stopped. None while that one is held.
+/// The first of the queue, before the place where the lane stopped. It keeps its turn while it is held.
 fn first(tx: &Tx<'_>, lane: Lane<'_>, stopped: Option<i64>) -> rusqlite::Result<Option<i64>> {
-    let first: Option<(i64, bool)> = tx
-        .connection
+    tx.connection
         .prepare_cached(&format!(
-            "SELECT seq, state = 'held' FROM submission WHERE {QUEUED}
-             ORDER BY seq LIMIT 1"
+            "SELECT seq FROM submission WHERE {QUEUED} AND seq < ?3 ORDER BY seq LIMIT 1"
         ))?
-        .query_row((lane.account, lane.name), |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
-        .optional()?;
-    Ok(first
-        .filter(|(seq, held)| !held && stopped.is_none_or(|stopped| *seq < stopped))
-        .map(|(seq, _)| seq))
+        .query_row(
+            (lane.account, lane.name, stopped.unwrap_or(i64::MAX)),
+            |row| row.get(0),
+        )
+        .optional()
 }
 
 /// Makes the lane of a submission that is being accepted, if it isn't there.

@@ -12,6 +12,7 @@
 
 pub(super) mod lanes;
 pub(super) mod latest;
+pub(super) mod parents;
 
 use super::submissions::{self, Row, or_quarantine};
 use super::writer::Tx;
@@ -50,7 +51,7 @@ pub(super) fn enter(tx: &Tx<'_>, row: &Row) -> Result<(), OutboxError> {
 
 /// Notes a change, for [`follow_up`].
 pub(super) fn touch(tx: &Tx<'_>, row: &Row, left_the_wire: bool) {
-    if row.lane.is_some() || row.replaces.is_some() || row.children {
+    if row.lane.is_some() || row.replaces.is_some() || row.children || row.blockers & PARENT != 0 {
         tx.touched.borrow_mut().push_back(Touched {
             seq: row.seq,
             left_the_wire,
@@ -74,7 +75,8 @@ pub(super) fn follow_up(tx: &Tx<'_>) -> Result<(), OutboxError> {
 fn move_on(tx: &Tx<'_>, touched: Touched) -> Result<(), OutboxError> {
     let row = submissions::by_seq(tx.connection, touched.seq)?;
     lanes::move_on(tx, &row)?;
-    latest::move_on(tx, &row, touched.left_the_wire)
+    latest::move_on(tx, &row, touched.left_the_wire)?;
+    parents::move_on(tx, &row)
 }
 
 /// Lets a submission wait for others of this kind.
