@@ -141,6 +141,9 @@ pub(super) fn unready(tx: &Tx<'_>, seq: i64) -> rusqlite::Result<()> {
 /// there is of it untouched. One bad row must not stop the others.
 pub(super) fn quarantine(tx: &Tx<'_>, seq: i64) -> Result<(), OutboxError> {
     tx.connection
+        .prepare_cached("UPDATE submission SET probe_uptime = NULL WHERE seq = ?1")?
+        .execute([seq])?;
+    tx.connection
         .prepare_cached(
             "UPDATE attempt SET mark = 'unknown' WHERE submission = ?1 AND mark = 'open'",
         )?

@@ -460,3 +460,29 @@ fn a_damaged_probe_is_never_asked() {
         assert_eq!(sent(&world, "GET").len(), 0);
     });
 }
+
+/// P11: a row that can't be read is put aside once, and not looked at for ever.
+#[test]
+fn a_row_that_can_not_be_read_is_put_aside_instead_of_asked_about() {
+    let place = Place::new();
+    simulate(14, |world| async move {
+        let outbox = unkeyed(&world, &place);
+        Server::of(&world, lost(), hand_over());
+        let order = submit(&outbox, "form");
+        world.pass(MINUTE).await;
+        outbox.suspend().unwrap();
+        place
+            .sql()
+            .execute_batch(
+                "DROP TRIGGER submission_frozen; UPDATE submission SET fingerprint = x'00'",
+            )
+            .unwrap();
+        outbox.start().unwrap();
+        world.pass(HOUR).await;
+        let damaged = SubmissionState::Held {
+            reason: HoldReason::Damaged,
+        };
+        assert_eq!(state(&outbox, order.id), damaged);
+        assert_eq!(sent(&world, "GET").len(), 1);
+    });
+}

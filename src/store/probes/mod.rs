@@ -145,7 +145,11 @@ fn is_held_for_doubt(state: SubmissionState) -> bool {
 pub(super) fn wake(tx: &Tx<'_>, row: &mut Row) -> Result<(), OutboxError> {
     let doubt = attempts::doubt(tx.connection, row.seq)?;
     let asks = is_held_for_doubt(row.state) && doubt.in_doubt() && row.has_probe;
-    if asks || row.probe_at.is_some() {
+    if row.state == SubmissionState::Pending && row.probe_at.is_some() {
+        return ask_first(tx, row);
+    }
+    if asks {
+        // The revision stays, so that a decision about it doesn't become stale.
         schedule(tx, row, Duration::ZERO, Want::Nothing)?;
     }
     Ok(())
