@@ -72,6 +72,8 @@ mod networks;
 mod observing;
 #[path = "logic/probes.rs"]
 mod probes;
+#[path = "logic/probes_frozen.rs"]
+mod probes_frozen;
 #[path = "logic/probes_horizon.rs"]
 mod probes_horizon;
 #[path = "logic/probes_shared.rs"]

@@ -62,15 +62,16 @@ fn doubt_where(
     connection.execute(
         &format!(
             "INSERT INTO attempt (submission, number, mark, owner, epoch, boot, began_uptime,
-                began_device, began_wall, age, ended_wall, problem)
+                began_device, began_wall, age, ended_wall, ended_boot, ended_uptime, problem)
              SELECT seq, 0, 'unknown', 0, epoch, :boot, 0, accepted_wall, accepted_wall, :ever,
-                :wall, 'changes of the database were lost, an attempt may be among them'
+                :wall, :boot, :uptime, 'changes of the database were lost, an attempt may be among them'
              FROM submission WHERE effect <> 'none' AND {condition}"
         ),
         named_params! {
             ":boot": boot,
             ":ever": i64::MAX / 4,
             ":wall": now.wall.0,
+            ":uptime": now.uptime.0,
         },
     )?;
     Ok(())
