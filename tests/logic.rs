@@ -78,6 +78,8 @@ mod parents_parts;
 mod parents_random;
 #[path = "logic/probes.rs"]
 mod probes;
+#[path = "logic/probes_frozen.rs"]
+mod probes_frozen;
 #[path = "logic/probes_horizon.rs"]
 mod probes_horizon;
 #[path = "logic/probes_shared.rs"]

@@ -16,7 +16,10 @@ use crate::model::request::read_url;
 /// An answer "it is there" settles the submission as succeeded. "It isn't there" counts only if the
 /// last attempt had ended at least `Limits.horizon` before the question was asked, and none began
 /// since: a request may still be on its way. Anything else is no answer, and is asked again a few
-/// times before a person decides.
+/// times before a person decides. Redirects aren't followed.
+///
+/// Nothing else of the submission is sent: no key, no body, no stored headers. One that can never be
+/// asked is refused at submit, as `Invalid` with the field `probe`.
 #[derive(Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, uniffi::Record)]
 #[uniffi::export(Debug)]
 pub struct StatusProbe {

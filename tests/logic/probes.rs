@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use submit_once::{
-    HoldReason, Limits, Outbox, OutboxError, Resolution, ServerProfile, Snapshot, StatusProbe,
-    Submission, SubmissionId, SubmissionState, WaitingFor,
+    HoldReason, Limits, Outbox, Resolution, ServerProfile, Snapshot, StatusProbe, Submission,
+    SubmissionId, SubmissionState, WaitingFor,
 };
 
 use crate::common::Place;
@@ -127,65 +127,6 @@ fn an_effect_that_is_found_is_the_result() {
         let outbox = world.open(&place);
         let snapshot = outbox.snapshot(order.id).unwrap();
         assert_eq!(bytes(&snapshot), br#"{"order":17}"#);
-    });
-}
-
-/// P2: what is asked is frozen, and is nothing but the question.
-#[test]
-fn a_question_has_its_id_and_no_key_body_or_stored_header() {
-    let place = Place::new();
-    simulate(2, |world| async move {
-        let outbox = world.open(&place);
-        Server::of(&world, lost(), status(500));
-        let order = order(&outbox, "form")
-            .header("X-Tenant", "7")
-            .probe(probe());
-        outbox.submit(order.clone()).unwrap();
-        drain(&outbox).await;
-        outbox.close();
-        // Another base URL, as after an update of the app.
-        let config = world.config(&place).base_url("https://other.example.com");
-        let outbox = world.open_with(config);
-        world.pass(HOUR * 25).await;
-        drain(&outbox).await;
-        let asked = &sent(&world, "GET")[0].request;
-        let url = format!("https://api.example.com/orders?client_id={}", order.id);
-        assert_eq!(asked.url, url);
-        assert!(asked.body.is_empty());
-        let names: Vec<_> = asked.headers.iter().map(|h| h.name.as_str()).collect();
-        assert_eq!(names, ["accept", "user-agent"]);
-    });
-}
-
-#[test]
-fn a_probe_that_can_never_be_asked_is_refused_at_submit() {
-    let place = Place::new();
-    simulate(3, |world| async move {
-        let outbox = world.open(&place);
-        for (bad, problem) in [
-            (StatusProbe::at("https://other.example.com/x"), "host"),
-            (StatusProbe::at("http://api.example.com/x"), "host"),
-            (StatusProbe::at("orders"), "absolute"),
-            (StatusProbe::at("/orders/{key}"), "placeholder"),
-            (StatusProbe::at("/orders").pointer("0"), "pointer"),
-            (
-                StatusProbe::at("https://a:b@api.example.com/x"),
-                "credentials",
-            ),
-        ] {
-            let refused = outbox
-                .submit(order(&outbox, "form").probe(bad))
-                .unwrap_err();
-            let OutboxError::Invalid {
-                field,
-                problem: said,
-            } = refused
-            else {
-                panic!("{refused:?}");
-            };
-            assert_eq!(field, "probe");
-            assert!(said.contains(problem), "{said}");
-        }
     });
 }
 
@@ -431,58 +372,5 @@ fn a_decision_ends_the_questions() {
         assert_eq!(sent(&world, "POST").len(), 2);
         assert_eq!(sent(&world, "GET").len(), 3 + 3 + 1);
         assert_eq!(state(&outbox, order.id), UNKNOWN);
-    });
-}
-
-/// A flipped bit in what would be asked must not be taken for an answer about the effect.
-#[test]
-fn a_damaged_probe_is_never_asked() {
-    let place = Place::new();
-    simulate(13, |world| async move {
-        let outbox = unkeyed(&world, &place);
-        Server::of(&world, lost(), status(404));
-        let order = order(&outbox, "form").probe(probe());
-        outbox.submit(order.clone()).unwrap();
-        drain(&outbox).await;
-        place
-            .sql()
-            .execute_batch(
-                "DROP TRIGGER submission_frozen;
-                 UPDATE submission SET probe = replace(probe, 'client_id', 'client_ie')",
-            )
-            .unwrap();
-        outbox.start().unwrap();
-        world.pass(MINUTE).await;
-        let damaged = SubmissionState::Held {
-            reason: HoldReason::Damaged,
-        };
-        assert_eq!(state(&outbox, order.id), damaged);
-        assert_eq!(sent(&world, "GET").len(), 0);
-    });
-}
-
-/// P11: a row that can't be read is put aside once, and not looked at for ever.
-#[test]
-fn a_row_that_can_not_be_read_is_put_aside_instead_of_asked_about() {
-    let place = Place::new();
-    simulate(14, |world| async move {
-        let outbox = unkeyed(&world, &place);
-        Server::of(&world, lost(), hand_over());
-        let order = submit(&outbox, "form");
-        world.pass(MINUTE).await;
-        outbox.suspend().unwrap();
-        place
-            .sql()
-            .execute_batch(
-                "DROP TRIGGER submission_frozen; UPDATE submission SET fingerprint = x'00'",
-            )
-            .unwrap();
-        outbox.start().unwrap();
-        world.pass(HOUR).await;
-        let damaged = SubmissionState::Held {
-            reason: HoldReason::Damaged,
-        };
-        assert_eq!(state(&outbox, order.id), damaged);
-        assert_eq!(sent(&world, "GET").len(), 1);
     });
 }
