@@ -3,22 +3,23 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::Notify;
 
+use crate::clock::WallMs;
 use crate::config::{OutboxConfig, Seams};
 use crate::core::{Core, lock};
 use crate::delivery::engine::NetworkKind;
 use crate::error::{OpenError, OutboxError};
-use crate::metrics::{Calls, Stats};
+use crate::metrics::{self, Stats};
 use crate::model::id::SubmissionId;
 use crate::model::outcome::{
-    CancelOutcome, ChangePage, ListFilter, PageRequest, Receipt, ReceiptKind, Resolution,
-    ResolvedAll, Snapshot, SnapshotPage, WaitingFor,
+    CancelOutcome, ChangePage, ListFilter, PageRequest, Receipt, Resolution, ResolvedAll, Snapshot,
+    SnapshotPage, WaitingFor,
 };
 use crate::model::request::FrozenRequest;
-use crate::model::state::HoldReason;
+use crate::model::state::{HoldReason, SubmissionState};
 use crate::model::submission::{Body, Submission};
 use crate::policy::limits::{LONGEST, MAX_NAME_BYTES};
 use crate::store::{Intake, OpenReport, Store, cancel_outcome, read_source};
@@ -99,10 +100,11 @@ impl Outbox {
     /// mend. Nothing is stored then.
     pub fn submit(&self, submission: Submission) -> Result<Receipt, OutboxError> {
         let store = self.store()?;
+        let id = submission.id;
         let intake = self.freeze(submission)?;
         let result = store.submit(intake, self.schedules.load(Ordering::Acquire));
-        self.count(result.as_ref());
-        let mut receipt = result?;
+        metrics::count(&store, id, result.as_ref());
+        let mut receipt = result.map_err(|error| self.see_error(error))?;
         self.core.engine.nudge();
         self.see(&mut receipt.snapshot);
         Ok(receipt)
@@ -111,14 +113,24 @@ impl Outbox {
     /// Takes several submissions over, all or none, in one transaction.
     pub fn submit_all(&self, submissions: Vec<Submission>) -> Result<Vec<Receipt>, OutboxError> {
         let store = self.store()?;
+        let first = submissions.first().map(|submission| submission.id);
         let intakes = submissions
             .into_iter()
             .map(|submission| self.freeze(submission))
             .collect::<Result<_, _>>()?;
         let schedules = self.schedules.load(Ordering::Acquire);
-        let mut receipts = store.submit_all(intakes, schedules)?;
+        let result = store.submit_all(intakes, schedules);
+        if let (Err(error), Some(first)) = (&result, first) {
+            // Nothing was stored. Which one it was for, only a reuse tells.
+            let of = match error {
+                OutboxError::KeyReused { id, .. } | OutboxError::IdTooOld { id } => *id,
+                _ => first,
+            };
+            metrics::count(&store, of, Err(error));
+        }
+        let mut receipts = result.map_err(|error| self.see_error(error))?;
         for receipt in &mut receipts {
-            self.count(Ok(receipt));
+            metrics::count(&store, receipt.id, Ok(receipt));
             self.see(&mut receipt.snapshot);
         }
         self.core.engine.nudge();
@@ -219,7 +231,8 @@ impl Outbox {
     ) -> Result<Snapshot, OutboxError> {
         let credentials = self.core.engine.parts().desk.usable();
         let number = credentials.map(|usable| usable.number);
-        let mut snapshot = self.store()?.resolve(id, revision, resolution, number)?;
+        let resolved = self.store()?.resolve(id, revision, resolution, number);
+        let mut snapshot = resolved.map_err(|error| self.see_error(error))?;
         self.see(&mut snapshot);
         self.core.engine.nudge();
         Ok(snapshot)
@@ -267,15 +280,18 @@ impl Outbox {
         self.store()?.changes(after, limit)
     }
 
-    /// Numbers about the outbox.
+    /// Numbers about the outbox. Costs a read of a few rows, at any length of the queue; waits for a
+    /// commit that is under way.
     pub fn stats(&self) -> Result<Stats, OutboxError> {
-        let counts = self.store()?.counts()?;
-        Ok(self.core.calls.stats(&counts))
+        let numbers = self.store()?.numbers()?;
+        let now = self.core.engine.parts().clock.now().wall;
+        Ok(metrics::stats(&numbers, now))
     }
 
     /// Drops what retention no longer keeps, one small step at a time. True if there may be more. An
     /// idle outbox does it by itself now and then. Ages count by the `Date` of a server that
-    /// answered since the boot; without one nothing is dropped.
+    /// answered since the boot; without one only `keep_results_count` and `keep_results_bytes` drop
+    /// something. What isn't settled is never dropped.
     pub fn retain(&self) -> Result<bool, OutboxError> {
         self.store()?.retain()
     }
@@ -305,8 +321,35 @@ impl Outbox {
         Ok(Arc::clone(&self.core.engine.parts().store))
     }
 
-    /// Adds what only this process knows: whether there are credentials, and what the network is like.
+    /// Adds what only this process knows: the time, how far a body has come, whether there are
+    /// credentials, and what the network is like.
     pub(crate) fn see(&self, snapshot: &mut Snapshot) {
+        let engine = &self.core.engine;
+        let accepted = WallMs::from_system_time(snapshot.accepted_at);
+        snapshot.age = engine.parts().clock.now().wall.since(accepted);
+        if snapshot.state == SubmissionState::InFlight {
+            snapshot.progress = engine.uploads().so_far(snapshot.id);
+        }
+        self.see_waiting(snapshot);
+        snapshot.next_attempt_at = snapshot.waiting_for.as_ref().and_then(next_attempt_at);
+    }
+
+    /// The same for the snapshot that an error shows.
+    pub(crate) fn see_error(&self, mut error: OutboxError) -> OutboxError {
+        if let OutboxError::KeyReused { existing, .. } = &mut error {
+            self.see(existing);
+        }
+        if let OutboxError::Stale { current }
+        | OutboxError::NotHeld { current }
+        | OutboxError::NeedsConsent { current }
+        | OutboxError::CannotRetry { current } = &mut error
+        {
+            self.see(current);
+        }
+        error
+    }
+
+    fn see_waiting(&self, snapshot: &mut Snapshot) {
         let Some(waiting_for) = &mut snapshot.waiting_for else {
             return;
         };
@@ -354,20 +397,6 @@ impl Outbox {
         )?;
         Ok((request, source))
     }
-
-    fn count(&self, result: Result<&Receipt, &OutboxError>) {
-        let calls = &self.core.calls;
-        Calls::add(&calls.all);
-        match result {
-            Ok(receipt) => match receipt.kind {
-                ReceiptKind::Accepted => {}
-                ReceiptKind::Joined => Calls::add(&calls.joined),
-                ReceiptKind::Replayed => Calls::add(&calls.replayed),
-            },
-            Err(OutboxError::KeyReused { .. }) => Calls::add(&calls.reused),
-            Err(_) => {}
-        }
-    }
 }
 
 impl Drop for Outbox {
@@ -381,6 +410,24 @@ impl std::fmt::Debug for Outbox {
         f.debug_struct("Outbox")
             .field("closed", &self.closed)
             .finish_non_exhaustive()
+    }
+}
+
+/// When the next attempt is due, if that is a matter of time.
+fn next_attempt_at(waiting_for: &WaitingFor) -> Option<SystemTime> {
+    match waiting_for {
+        WaitingFor::Due { at }
+        | WaitingFor::Network { at }
+        | WaitingFor::Certificate { at, .. }
+        | WaitingFor::Gate { until: at } => Some(*at),
+        WaitingFor::Unmetered
+        | WaitingFor::Credentials
+        | WaitingFor::SignedOut
+        | WaitingFor::Lane { .. }
+        | WaitingFor::Newer { .. }
+        | WaitingFor::Older { .. }
+        | WaitingFor::Parent { .. }
+        | WaitingFor::Probe { .. } => None,
     }
 }
 

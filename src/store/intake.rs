@@ -78,8 +78,11 @@ pub(super) fn accept(
     bodies.note(tx, seq, request)?;
     loss::doubt_if_from_before(tx, seq, request.id)?;
     tx.connection
-        .prepare_cached("UPDATE meta SET unsettled = unsettled + 1, accepted = accepted + 1")?
-        .execute([])?;
+        .prepare_cached(
+            "UPDATE meta SET unsettled = unsettled + 1, accepted = accepted + 1,
+                queued_bytes = queued_bytes + ?1",
+        )?
+        .execute([request.body.length().cast_signed()])?;
     attempts::note_wall(tx)?;
     let mut row = submissions::by_seq(tx.connection, seq)?;
     submissions::feed(tx, &row)?;
@@ -124,10 +127,14 @@ pub(super) fn check_room(
     if unsettled >= i64::from(most) {
         return Err(OutboxError::QueueFull { most });
     }
-    let parts = request.links.parts.iter().filter_map(|part| match &part.into {
-        PartTarget::Header { name } => Some(name.as_str()),
-        PartTarget::Path { .. } | PartTarget::Query { .. } | PartTarget::Json { .. } => None,
-    });
+    let parts = request
+        .links
+        .parts
+        .iter()
+        .filter_map(|part| match &part.into {
+            PartTarget::Header { name } => Some(name.as_str()),
+            PartTarget::Path { .. } | PartTarget::Query { .. } | PartTarget::Json { .. } => None,
+        });
     let stored = request.headers.iter().map(|header| header.name.as_str());
     let names = stored.chain(parts);
     if let Some(name) = gates::credential_header(connection, names)? {
