@@ -205,6 +205,8 @@ impl Outbox {
             .is_some_and(|snapshot| snapshot.state.is_final());
         let mut snapshot = store.cancel(id)?;
         self.see(&mut snapshot);
+        // Others may have waited for it.
+        self.core.engine.nudge();
         Ok(cancel_outcome(snapshot, was_final))
     }
 

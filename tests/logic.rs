@@ -44,6 +44,8 @@ mod drains;
 mod gates;
 #[path = "logic/guards.rs"]
 mod guards;
+#[path = "logic/histories.rs"]
+mod histories;
 #[path = "logic/intents.rs"]
 mod intents;
 #[path = "logic/isolation.rs"]
@@ -52,8 +54,12 @@ mod isolation;
 mod key_places;
 #[path = "logic/key_scopes.rs"]
 mod key_scopes;
+#[path = "logic/lanes.rs"]
+mod lanes;
 #[path = "logic/lapses.rs"]
 mod lapses;
+#[path = "logic/latest.rs"]
+mod latest;
 #[path = "logic/lifetime.rs"]
 mod lifetime;
 #[path = "logic/networks.rs"]

@@ -10,6 +10,7 @@ use crate::entropy::{Entropy, up_to};
 use crate::model::body::FrozenBody;
 use crate::model::id::SubmissionId;
 use crate::model::key_place;
+use crate::model::links::KEPT_HEADERS;
 use crate::model::request::FrozenRequest;
 use crate::model::state::Proof;
 use crate::model::submission::{Effect, Header};
@@ -100,19 +101,6 @@ impl About {
         }
     }
 }
-
-/// Headers of an answer that are kept with the result: where the new thing is, which version of it,
-/// and what support asks for. Never a cookie.
-const KEPT_HEADERS: [&str; 8] = [
-    "content-location",
-    "etag",
-    "last-modified",
-    "link",
-    "location",
-    "request-id",
-    "x-correlation-id",
-    "x-request-id",
-];
 
 /// The request as it goes out: the same at every attempt, but for a user agent that the submission
 /// doesn't store and an update of the app may change, and for its account's credentials.

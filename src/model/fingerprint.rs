@@ -26,6 +26,9 @@ pub struct Identity<'a> {
     pub key_place: &'a str,
     /// SHA-256 of the body.
     pub body_digest: &'a [u8; 32],
+    /// What is taken from parents' results, in its persisted form. Without any it adds nothing, so that
+    /// fingerprints from before there were parts stay what they are.
+    pub parts: Option<&'a str>,
 }
 
 impl Fingerprint {
@@ -38,6 +41,9 @@ impl Fingerprint {
         hash.optional(identity.content_type.map(str::as_bytes));
         hash.part(identity.key_place.as_bytes());
         hash.part(identity.body_digest);
+        if let Some(parts) = identity.parts {
+            hash.part(parts.as_bytes());
+        }
         let mut bytes = [VERSION; 33];
         if let Some((_, digest)) = bytes.split_first_mut() {
             digest.copy_from_slice(&hash.finish());
@@ -64,6 +70,7 @@ impl<'a> Identity<'a> {
             ("content_type", self.content_type != other.content_type),
             ("key_place", self.key_place != other.key_place),
             ("body", self.body_digest != other.body_digest),
+            ("parts", self.parts != other.parts),
         ];
         parts
             .iter()

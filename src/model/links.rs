@@ -57,14 +57,28 @@ pub enum PartSource {
     },
 }
 
+/// Headers of an answer that are kept with the result: where the new thing is, which version of it,
+/// and what support asks for. Never a cookie.
+pub(crate) const KEPT_HEADERS: [&str; 8] = [
+    "content-location",
+    "etag",
+    "last-modified",
+    "link",
+    "location",
+    "request-id",
+    "x-correlation-id",
+    "x-request-id",
+];
+
 /// Where in a request a part goes.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, uniffi::Enum)]
 #[serde(rename_all = "snake_case")]
 pub enum PartTarget {
     /// A placeholder in the path of the URL, there once, for example `{order}` in
-    /// `/orders/{order}/photos`. A text or a number, percent-encoded.
+    /// `/orders/{order}/photos`. A text or a number, percent-encoded; not empty, and never dots that
+    /// would change the path.
     Path {
-        /// The placeholder.
+        /// The placeholder, with its braces.
         placeholder: String,
     },
     /// A query parameter, added behind those that are there. A text or a number.
@@ -78,7 +92,8 @@ pub enum PartTarget {
         name: String,
     },
     /// A member of the JSON body, added to an object that is there. Any JSON value, as it is written
-    /// in the result.
+    /// in the result; a null there counts as missing, and can be supplied. The body is neither from a
+    /// file nor larger than `inline_body_bytes`.
     Json {
         /// The member's RFC 6901 pointer, for example `/order_id`.
         pointer: String,

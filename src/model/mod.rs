@@ -3,9 +3,11 @@
 pub mod body;
 pub mod fingerprint;
 pub mod id;
+pub(crate) mod json_text;
 pub mod key_place;
 pub mod links;
 pub mod outcome;
+pub(crate) mod parts;
 pub mod request;
 pub mod state;
 pub mod submission;
@@ -27,6 +29,8 @@ mod id_tests;
 mod invariant_tests;
 #[cfg(test)]
 mod key_place_tests;
+#[cfg(test)]
+mod parts_tests;
 #[cfg(test)]
 mod request_tests;
 #[cfg(test)]

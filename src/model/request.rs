@@ -10,6 +10,7 @@ use super::fingerprint::{Fingerprint, Identity, PartHash};
 use super::id::SubmissionId;
 use super::key_place;
 use super::links::{LanePolicy, ParentPart};
+use super::parts;
 use super::submission::{Effect, Header, Submission, is_token};
 use crate::clock::WallMs;
 use crate::error::OutboxError;
@@ -119,7 +120,16 @@ impl FrozenRequest {
             lane: read_lane(submission.lane, submission.lane_policy)?,
             replaces: read_replaces(submission.replaces, effect, profile)?,
             after: read_parents(submission.after, &submission.parts)?,
-            parts: submission.parts,
+            parts: parts::read(
+                submission.parts,
+                &parts::Draft {
+                    url: &url,
+                    headers: &headers,
+                    read: &read,
+                    profile,
+                },
+                limits,
+            )?,
         };
         if links.lane.is_some() && links.replaces.is_some() {
             return Err(invalid(
@@ -135,6 +145,7 @@ impl FrozenRequest {
             content_type: read.content_type.as_deref(),
             key_place: &key_place_text(profile),
             body_digest: &read.digest,
+            parts: parts::spell(&links.parts).as_deref(),
         });
         Ok(Self {
             id: submission.id,
@@ -159,8 +170,8 @@ impl FrozenRequest {
         })
     }
 
-    /// The parts that make the request's identity.
-    pub fn identity<'a>(&'a self, key_place: &'a str) -> Identity<'a> {
+    /// The parts that make the request's identity. Key place and parts in their persisted form.
+    pub fn identity<'a>(&'a self, key_place: &'a str, parts: Option<&'a str>) -> Identity<'a> {
         Identity {
             account: self.account.as_deref(),
             method: &self.method,
@@ -168,7 +179,15 @@ impl FrozenRequest {
             content_type: self.content_type.as_deref(),
             key_place,
             body_digest: &self.body_digest,
+            parts,
         }
+    }
+
+    /// The status probe in its persisted form.
+    pub(crate) fn probe_json(&self) -> Option<String> {
+        self.probe
+            .as_ref()
+            .and_then(|probe| serde_json::to_string(probe).ok())
     }
 
     /// The row checksum over everything that is sent, with the digest that the body has now. That
@@ -193,6 +212,9 @@ impl FrozenRequest {
         if let FrozenBody::File { name, length } = &self.body {
             hash.part(name.as_bytes());
             hash.part(&length.to_be_bytes());
+        }
+        if let Some(parts) = parts::spell(&self.links.parts) {
+            hash.part(parts.as_bytes());
         }
         hash.finish()
     }
@@ -315,7 +337,7 @@ fn default_effect(method: &str, profile: &ServerProfile) -> Effect {
     }
 }
 
-pub(super) fn invalid(field: &str, problem: &str) -> OutboxError {
+pub(crate) fn invalid(field: &str, problem: &str) -> OutboxError {
     OutboxError::Invalid {
         field: field.to_owned(),
         problem: problem.to_owned(),

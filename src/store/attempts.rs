@@ -86,6 +86,24 @@ pub(super) fn open(
         })
 }
 
+/// The number that the next attempt of any submission gets.
+pub(super) fn next_number(connection: &Connection) -> rusqlite::Result<i64> {
+    let last: Option<i64> = connection
+        .prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'attempt'")?
+        .query_row([], |row| row.get(0))
+        .optional()?;
+    Ok(last.unwrap_or_default() + 1)
+}
+
+/// True if nobody knows whether the last attempt took effect.
+pub(super) fn last_is_unknown(connection: &Connection, row: &Row) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached(
+            "SELECT 1 FROM attempt WHERE submission = ?1 AND number = ?2 AND mark = 'unknown'",
+        )?
+        .exists((row.seq, row.attempts))
+}
+
 /// The status of the last attempt's answer.
 pub(super) fn last_status(tx: &Tx<'_>, row: &Row) -> rusqlite::Result<Option<u16>> {
     if row.attempts == 0 {

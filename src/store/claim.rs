@@ -7,6 +7,7 @@ use super::owner::Owner;
 use super::step::expire_one;
 use super::submissions::{self, Due, Row, ask, change, note_problem, or_quarantine};
 use super::writer::Tx;
+use super::parts::{self, Resolved};
 use super::{attempts, profiles};
 use crate::error::OutboxError;
 use crate::model::request::FrozenRequest;
@@ -14,7 +15,7 @@ use crate::model::state::{Event, SubmissionState};
 use crate::model::submission::Effect;
 use crate::policy::age::{Reading, key_lifetime, lifetime_over};
 use crate::policy::classify::History;
-use crate::policy::limits::{Limits, STEP_ROWS};
+use crate::policy::limits::{FAIR_EVERY, Limits, STEP_ROWS};
 use crate::policy::profile::{KeyScope, ServerProfile};
 
 /// A submission in flight, and its open attempt.
@@ -85,29 +86,55 @@ pub(super) fn claim(
     Ok(claims)
 }
 
-/// The first of what is ready and has its way open.
+/// The first of what is ready and has its way open: by priority, then in the order of acceptance. One
+/// of every eight claims goes to what was accepted first, so that nothing starves; the attempts' numbers
+/// count the claims of all processes.
 fn heads(tx: &Tx<'_>, most: usize, terms: &Terms) -> rusqlite::Result<Vec<i64>> {
-    let mut heads: Vec<(i32, i64)> = Vec::new();
+    let next = attempts::next_number(tx.connection)?;
+    let claims = next..next.saturating_add_unsigned(most as u64);
+    let fair = claims
+        .clone()
+        .filter(|claim| claim % FAIR_EVERY == 0)
+        .count();
+    let mut heads: Vec<Head> = Vec::new();
+    let mut oldest: Vec<Head> = Vec::new();
     for way in ways(tx, terms)? {
         if way.access != Access::Open {
             continue;
         }
-        heads_of(tx, way.channel, "1", most, &mut heads)?;
-        if terms.unmetered {
-            heads_of(tx, way.channel, "2", most, &mut heads)?;
+        for ready in ["1", "2"].iter().take(1 + usize::from(terms.unmetered)) {
+            heads_of(tx, way.channel, ready, most, &mut heads)?;
+            if fair > 0 {
+                oldest_of(tx, way.channel, ready, fair, &mut oldest)?;
+            }
         }
     }
     heads.sort_by_key(|(priority, seq)| (std::cmp::Reverse(*priority), *seq));
-    heads.truncate(most);
-    Ok(heads.into_iter().map(|(_, seq)| seq).collect())
+    oldest.sort_by_key(|(_, seq)| *seq);
+    let (mut by_priority, mut by_age) = (heads.into_iter(), oldest.into_iter());
+    let mut taken: Vec<i64> = Vec::new();
+    for claim in claims {
+        let turn = if claim % FAIR_EVERY == 0 {
+            &mut by_age
+        } else {
+            &mut by_priority
+        };
+        // Each list is as long as there are ready ones, or turns; so an end means that all are taken.
+        let head = turn.find(|(_, seq)| !taken.contains(seq));
+        taken.extend(head.map(|(_, seq)| seq));
+    }
+    Ok(taken)
 }
+
+/// Priority and row.
+type Head = (i32, i64);
 
 fn heads_of(
     tx: &Tx<'_>,
     channel: i64,
     ready: &str,
     most: usize,
-    into: &mut Vec<(i32, i64)>,
+    into: &mut Vec<Head>,
 ) -> rusqlite::Result<()> {
     let mut statement = tx.connection.prepare_cached(&format!(
         "SELECT priority, seq FROM submission WHERE ready = {ready} AND channel = ?1
@@ -118,6 +145,40 @@ fn heads_of(
         into.push(head?);
     }
     Ok(())
+}
+
+/// The first of each priority: a few steps in the index for each level that is in use.
+fn oldest_of(
+    tx: &Tx<'_>,
+    channel: i64,
+    ready: &str,
+    most: usize,
+    into: &mut Vec<Head>,
+) -> rusqlite::Result<()> {
+    let mut below = i64::from(i32::MAX) + 1;
+    loop {
+        let level: Option<i32> = tx
+            .connection
+            .prepare_cached(&format!(
+                "SELECT max(priority) FROM submission
+                 WHERE ready = {ready} AND channel = ?1 AND priority < ?2"
+            ))?
+            .query_row((channel, below), |row| row.get(0))?;
+        let Some(level) = level else {
+            return Ok(());
+        };
+        let mut statement = tx.connection.prepare_cached(&format!(
+            "SELECT priority, seq FROM submission
+             WHERE ready = {ready} AND channel = ?1 AND priority = ?2 ORDER BY seq LIMIT ?3"
+        ))?;
+        let rows = statement.query_map((channel, level, most as i64), |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+        for head in rows {
+            into.push(head?);
+        }
+        below = i64::from(level);
+    }
 }
 
 pub(super) fn has_ready(tx: &Tx<'_>, terms: &Terms) -> rusqlite::Result<bool> {
@@ -138,26 +199,28 @@ fn claim_one(
         return expire_one(tx, row).map(Turn::Ended);
     }
     let profile = profiles::read(tx.connection, row.profile)?;
-    let credentials = match row.has_account {
+    let credentials = match row.account.is_some() {
         true => terms.credentials.clone(),
         false => None,
     };
     let number = credentials.as_ref().map(|usable| usable.number);
     if let Some((event, problem)) = refuse(tx, &row, &profile, limits, reading, number)? {
-        let transition = ask(tx, &row, event)?;
         note_problem(tx, &row, problem)?;
-        change(tx, &mut row, &transition, Due::Unchanged)?;
-        return Ok(Turn::Ended(transition.next.visible));
+        return end(tx, row, event);
     }
-    let Some(request) = thaw(tx.connection, &row)? else {
-        let transition = ask(tx, &row, Event::RowDamaged)?;
-        note_problem(
-            tx,
-            &row,
-            "the stored bytes are not the ones that were accepted",
-        )?;
-        change(tx, &mut row, &transition, Due::Unchanged)?;
-        return Ok(Turn::Ended(transition.next.visible));
+    let resolved = match thaw(tx.connection, &row)? {
+        Some(template) => parts::resolved(tx, &row, template)?,
+        None => Resolved::Damaged,
+    };
+    let request = match resolved {
+        Resolved::Whole(request) => *request,
+        Resolved::Damaged => {
+            let problem = "the stored bytes are not the ones that were accepted";
+            note_problem(tx, &row, problem)?;
+            return end(tx, row, Event::RowDamaged);
+        }
+        // The last guard: a template is never sent.
+        Resolved::Template => return end(tx, row, Event::ParentResultMissing),
     };
     let transition = ask(tx, &row, Event::Claimed)?;
     if transition.next.visible != SubmissionState::InFlight {
@@ -191,12 +254,18 @@ fn claim_one(
     })))
 }
 
+fn end(tx: &Tx<'_>, mut row: Row, event: Event) -> Result<Turn, OutboxError> {
+    let transition = ask(tx, &row, event)?;
+    change(tx, &mut row, &transition, Due::Unchanged)?;
+    Ok(Turn::Ended(transition.next.visible))
+}
+
 /// What the attempts before have shown.
 fn history(tx: &Tx<'_>, row: &Row) -> Result<History, OutboxError> {
     let doubt = attempts::doubt(tx.connection, row.seq)?;
     let host_went_on = row.same_status.is_some() && gates::successes(tx, row.seq)? > row.same_well;
     let refusals = match row.same_status {
-        Some(status) if row.has_account => gates::refusals(tx, row.seq, status)?,
+        Some(status) if row.account.is_some() => gates::refusals(tx, row.seq, status)?,
         Some(_) | None => Refusals::default(),
     };
     Ok(History {

@@ -62,6 +62,8 @@ pub(super) fn open_store(config: &StoreConfig) -> Result<Store, OpenError> {
     let context = Context {
         clock: Arc::clone(&config.clock),
         boot: boot.boot,
+        quiet_time: config.limits.quiet_time,
+        max_body_bytes: config.limits.max_body_bytes,
     };
     let owner = Owner::new(boot.owner, &config.path, token.clone(), lock);
     let bodies = Bodies::new(

@@ -3,16 +3,19 @@
 use rusqlite::{Connection, OptionalExtension, named_params};
 
 use super::bodies::Bodies;
+use super::order::parents;
 use super::owner::Owner;
-use super::rows::spell_headers;
+use super::rows::{spell_headers, spell_lane_policy, unreadable};
 use super::submissions::{self, Row};
 use super::view::{self, tombstone};
 use super::writer::Tx;
-use super::{attempts, gates, loss, profiles, runs};
+use super::{attempts, gates, loss, order, profiles, runs};
 use crate::error::OutboxError;
 use crate::model::body::FrozenBody;
 use crate::model::fingerprint::{Fingerprint, Identity, digest};
+use crate::model::links::{ParentPart, PartTarget};
 use crate::model::outcome::{Receipt, ReceiptKind, Snapshot};
+use crate::model::parts;
 use crate::model::request::{FrozenLinks, FrozenRequest, effect_text, key_place_text};
 use crate::runs::RunNetwork;
 
@@ -69,6 +72,7 @@ pub(super) fn accept(
         return met;
     }
     check_room(tx.connection, request, terms.most)?;
+    parents::check(tx.connection, request)?;
     let seq = insert_submission(tx, request)?;
     insert_request(tx, request, seq)?;
     bodies.note(tx, seq, request)?;
@@ -77,8 +81,10 @@ pub(super) fn accept(
         .prepare_cached("UPDATE meta SET unsettled = unsettled + 1, accepted = accepted + 1")?
         .execute([])?;
     attempts::note_wall(tx)?;
-    let row = submissions::by_seq(tx.connection, seq)?;
+    let mut row = submissions::by_seq(tx.connection, seq)?;
     submissions::feed(tx, &row)?;
+    parents::enter(tx, &mut row, request)?;
+    order::enter(tx, &row)?;
     let network = if request.unmetered_only {
         RunNetwork::Unmetered
     } else {
@@ -118,7 +124,12 @@ pub(super) fn check_room(
     if unsettled >= i64::from(most) {
         return Err(OutboxError::QueueFull { most });
     }
-    let names = request.headers.iter().map(|header| header.name.as_str());
+    let parts = request.links.parts.iter().filter_map(|part| match &part.into {
+        PartTarget::Header { name } => Some(name.as_str()),
+        PartTarget::Path { .. } | PartTarget::Query { .. } | PartTarget::Json { .. } => None,
+    });
+    let stored = request.headers.iter().map(|header| header.name.as_str());
+    let names = stored.chain(parts);
     if let Some(name) = gates::credential_header(connection, names)? {
         return Err(OutboxError::HeaderRefused {
             name: name.to_owned(),
@@ -129,12 +140,16 @@ pub(super) fn check_room(
 }
 
 fn insert_submission(tx: &Tx<'_>, request: &FrozenRequest) -> rusqlite::Result<i64> {
+    let lane = request.links.lane.as_ref();
     tx.connection
         .prepare_cached(
             "INSERT INTO submission (id, fingerprint, account, profile, channel, effect, priority,
-                accepted_wall, state, revision, ready, expires_wall, unmetered)
+                lane, lane_policy, replaces, probe, accepted_wall, state, revision, ready, blockers,
+                expires_wall, unmetered)
              VALUES (:id, :fingerprint, :account, :profile, :channel, :effect, :priority,
-                :wall, 'pending', 1, 1 + :unmetered, :expires, :unmetered)",
+                :lane, :lane_policy, :replaces, :probe, :wall, 'pending', 1,
+                CASE :blockers WHEN 0 THEN 1 + :unmetered ELSE 0 END, :blockers,
+                :expires, :unmetered)",
         )?
         .insert(named_params! {
             ":id": request.id.as_bytes(),
@@ -144,6 +159,11 @@ fn insert_submission(tx: &Tx<'_>, request: &FrozenRequest) -> rusqlite::Result<i
             ":channel": profiles::channel(tx, request.account.as_deref(), &request.origin)?,
             ":effect": effect_text(request.effect),
             ":priority": request.priority,
+            ":lane": lane.map(|(name, _)| name),
+            ":lane_policy": lane.map(|(_, policy)| spell_lane_policy(*policy)),
+            ":replaces": request.links.replaces,
+            ":probe": request.probe_json(),
+            ":blockers": if lane.is_some() { order::LANE } else { 0 },
             ":wall": tx.now.wall.0,
             ":expires": request.expires_at.map(|wall| wall.0),
             ":unmetered": request.unmetered_only,
@@ -158,9 +178,9 @@ fn insert_request(tx: &Tx<'_>, request: &FrozenRequest, seq: i64) -> rusqlite::R
     tx.connection
         .prepare_cached(
             "INSERT INTO request (seq, wire_key, method, url, content_type, headers, expires_wall,
-                checksum, body_digest, body_file, body_length, body)
+                checksum, body_digest, body_file, body_length, body, parts)
              VALUES (:seq, :wire_key, :method, :url, :content_type, :headers, :expires,
-                :checksum, :body_digest, :body_file, :body_length, :body)",
+                :checksum, :body_digest, :body_file, :body_length, :body, :parts)",
         )?
         .execute(named_params! {
             ":seq": seq,
@@ -175,6 +195,7 @@ fn insert_request(tx: &Tx<'_>, request: &FrozenRequest, seq: i64) -> rusqlite::R
             ":body_file": file.map(|(name, _)| name),
             ":body_length": file.map(|(_, length)| length),
             ":body": request.body.as_bytes(),
+            ":parts": parts::spell(&request.links.parts),
         })?;
     Ok(())
 }
@@ -204,9 +225,10 @@ fn differences(
 ) -> rusqlite::Result<Vec<String>> {
     let stored_place = key_place_text(&profiles::read(connection, row.profile)?);
     let new_place = key_place_text(&request.profile);
+    let new_parts = parts::spell(&request.links.parts);
     connection
         .prepare_cached(
-            "SELECT s.account, r.method, r.url, r.content_type, r.body_digest
+            "SELECT s.account, r.method, r.url, r.content_type, r.body_digest, r.parts
              FROM submission s JOIN request r ON r.seq = s.seq WHERE s.seq = ?1",
         )?
         .query_row([row.seq], |found| {
@@ -215,6 +237,7 @@ fn differences(
             let url: String = found.get(2)?;
             let content_type: Option<String> = found.get(3)?;
             let body_digest: [u8; 32] = found.get(4)?;
+            let parts: Option<String> = found.get(5)?;
             let stored = Identity {
                 account: account.as_deref(),
                 method: &method,
@@ -222,12 +245,13 @@ fn differences(
                 content_type: content_type.as_deref(),
                 key_place: &stored_place,
                 body_digest: &body_digest,
+                parts: parts.as_deref(),
             };
-            Ok(stored.differences(&request.identity(&new_place)))
+            Ok(stored.differences(&request.identity(&new_place, new_parts.as_deref())))
         })
 }
 
-/// A request as it was frozen, read back and checked. `None` if its bytes are not the ones that
+/// A request as it was frozen, a template if it has parts, read back and checked. `None` if its bytes are not the ones that
 /// were accepted.
 pub(super) fn thaw(connection: &Connection, row: &Row) -> rusqlite::Result<Option<FrozenRequest>> {
     let Ok((profile, profile_json)) = profiles::read_text(connection, row.profile) else {
@@ -237,7 +261,7 @@ pub(super) fn thaw(connection: &Connection, row: &Row) -> rusqlite::Result<Optio
         .prepare_cached(
             "SELECT s.account, s.priority, s.unmetered, c.origin, r.wire_key, r.method, r.url,
                 r.content_type, r.headers, r.expires_wall, r.checksum, r.body_digest,
-                r.body_file, r.body_length, r.body
+                r.body_file, r.body_length, r.body, r.parts
              FROM submission s JOIN request r ON r.seq = s.seq JOIN channel c ON c.id = s.channel
              WHERE s.seq = ?1",
         )?
@@ -261,7 +285,10 @@ pub(super) fn thaw(connection: &Connection, row: &Row) -> rusqlite::Result<Optio
                 priority: found.get("priority")?,
                 expires_at: None,
                 unmetered_only: found.get("unmetered")?,
-                links: FrozenLinks::default(),
+                links: FrozenLinks {
+                    parts: read_parts(found)?,
+                    ..FrozenLinks::default()
+                },
                 probe: None,
             };
             Ok((checksum, request))
@@ -283,6 +310,13 @@ pub(super) fn thaw(connection: &Connection, row: &Row) -> rusqlite::Result<Optio
             | rusqlite::Error::Utf8Error(..),
         ) => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+fn read_parts(found: &rusqlite::Row<'_>) -> rusqlite::Result<Vec<ParentPart>> {
+    match found.get_ref("parts")?.as_str_or_null()? {
+        Some(text) => parts::read_spelled(text).ok_or_else(unreadable),
+        None => Ok(Vec::new()),
     }
 }
 

@@ -20,7 +20,9 @@ mod intake;
 mod loss;
 mod migrate;
 mod network;
+mod order;
 mod owner;
+mod parts;
 mod problem;
 mod profiles;
 mod resolve;
@@ -34,6 +36,7 @@ mod step;
 mod submissions;
 mod takeover;
 mod view;
+mod waiting;
 mod writer;
 
 pub(crate) use claim::Claim;
@@ -277,10 +280,12 @@ impl Store {
 
     pub(crate) fn release_lane(
         self: &Arc<Self>,
-        _account: Option<&str>,
-        _lane: &str,
+        account: Option<&str>,
+        lane: &str,
     ) -> Result<bool, OutboxError> {
-        Ok(false)
+        let (account, lane) = (account.map(str::to_owned), lane.to_owned());
+        self.writer
+            .write(move |tx| Ok(order::lanes::release(tx, account.as_deref(), &lane)?))
     }
 
     /// Who is signed in.
@@ -483,4 +488,8 @@ pub(crate) struct Context {
     pub(crate) clock: Arc<dyn Clock>,
     /// This boot, by the database's number for it.
     pub(crate) boot: i64,
+    /// Used instead of the quiet times of server profiles.
+    pub(crate) quiet_time: Option<Duration>,
+    /// See there.
+    pub(crate) max_body_bytes: u64,
 }

@@ -5,6 +5,9 @@ use std::time::Duration;
 use rusqlite::named_params;
 
 use super::attempts;
+use super::intake::thaw;
+use super::order::parents;
+use super::parts;
 use super::profiles;
 use super::rows::Want;
 use super::step::rebase_one;
@@ -14,7 +17,9 @@ use super::view::{self, answer_checksum};
 use super::writer::Tx;
 use crate::error::OutboxError;
 use crate::model::id::SubmissionId;
+use crate::model::links::PartValue;
 use crate::model::outcome::{CancelOutcome, Resolution, Snapshot};
+use crate::model::request::invalid;
 use crate::model::state::{Decision, Event, HoldReason, SubmissionState};
 use crate::model::submission::Effect;
 use crate::policy::age::{key_lifetime, lifetime_over};
@@ -82,7 +87,7 @@ pub(super) fn resolve(
             limits,
             credentials,
         )?,
-        Resolution::FillParts { .. } => return Err(OutboxError::CannotRetry { current }),
+        Resolution::FillParts { values } => fill(tx, &mut row, values, current, limits)?,
         Resolution::ItHappened { result } => happened(tx, &mut row, result.as_deref())?,
         Resolution::GiveUp => {
             let transition = ask(tx, &row, Event::Decided(Decision::GiveUp))?;
@@ -100,13 +105,16 @@ fn retry(
     limits: &Limits,
     credentials: Option<i64>,
 ) -> Result<(), OutboxError> {
-    let damaged = SubmissionState::Held {
-        reason: HoldReason::Damaged,
-    };
-    if row.state == damaged {
+    let unsendable = matches!(
+        row.state,
+        SubmissionState::Held {
+            reason: HoldReason::Damaged | HoldReason::ParentResultMissing
+        }
+    );
+    if unsendable || parents::failed(tx.connection, row)? {
         return Err(OutboxError::CannotRetry { current });
     }
-    let credentials = credentials.filter(|_| row.has_account);
+    let credentials = credentials.filter(|_| row.account.is_some());
     let reading = attempts::reading(tx)?;
     let profile = profiles::read(tx.connection, row.profile)?;
     let lifetime = key_lifetime(row.effect, &profile, limits.horizon);
@@ -135,13 +143,41 @@ fn retry(
         row.consent = true;
         row.epoch += 1;
     }
-    // A decision doesn't shorten the quiet time: the server may still be working.
-    let quiet = quiet_time(tx, row, limits)?;
-    let floor = floor_left(tx, row, quiet);
-    let due = Due::In {
+    let due = after_quiet_time(tx, row, limits)?;
+    change(tx, row, &transition, due)
+}
+
+/// A decision doesn't shorten the quiet time: the server may still be working.
+fn after_quiet_time(tx: &Tx<'_>, row: &Row, limits: &Limits) -> rusqlite::Result<Due> {
+    let floor = floor_left(tx, row, quiet_time(tx, row, limits)?);
+    Ok(Due::In {
         delay: floor,
         floor,
+    })
+}
+
+fn fill(
+    tx: &Tx<'_>,
+    row: &mut Row,
+    values: &[PartValue],
+    current: Box<Snapshot>,
+    limits: &Limits,
+) -> Result<(), OutboxError> {
+    let missing = SubmissionState::Held {
+        reason: HoldReason::ParentResultMissing,
     };
+    if row.state != missing {
+        return Err(invalid(
+            "resolution",
+            "FillParts is for what is held since its parent's result lacks a part",
+        ));
+    }
+    let Some(template) = thaw(tx.connection, row)? else {
+        return Err(OutboxError::CannotRetry { current });
+    };
+    parts::supply(tx, row, &template, values)?;
+    let transition = ask(tx, row, Event::Decided(Decision::Fill))?;
+    let due = after_quiet_time(tx, row, limits)?;
     change(tx, row, &transition, due)
 }
 

@@ -3,6 +3,7 @@
 use rusqlite::types::Type;
 
 use crate::model::id::SubmissionId;
+use crate::model::links::LanePolicy;
 use crate::model::request::effect_text;
 use crate::model::state::{AttemptMark, HoldReason, RejectReason, SubmissionState};
 use crate::model::submission::{Effect, Header};
@@ -97,6 +98,22 @@ pub(super) fn read_state(state: &str, reason: Option<&str>) -> SubmissionState {
         "abandoned" => SubmissionState::Abandoned,
         _ => DAMAGED,
     }
+}
+
+const POLICIES: [(LanePolicy, &str); 3] = [
+    (LanePolicy::Block, "block"),
+    (LanePolicy::Continue, "continue"),
+    (LanePolicy::RejectRest, "reject_rest"),
+];
+
+pub(super) fn spell_lane_policy(policy: LanePolicy) -> &'static str {
+    spell(&POLICIES, &policy)
+}
+
+/// A policy that no version has written is read as the one that waits for a person.
+pub(super) fn read_lane_policy(text: Option<&str>) -> LanePolicy {
+    text.and_then(|text| read(&POLICIES, text))
+        .unwrap_or_default()
 }
 
 /// An effect that no version has written is damage, which the row checksum finds. Until then it is

@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use super::attempts;
 use super::claim::{Claim, claim, has_ready};
 use super::gates::{self, Access, SignedIn, Terms, Way, awaits_unmetered, signed_in, ways};
 use super::owner::{self, LockFile, Owner};
@@ -12,6 +11,7 @@ use super::settle::{Finished, settle};
 use super::submissions::{self, Due, Row, ask, change, or_quarantine};
 use super::takeover::take_over;
 use super::writer::Tx;
+use super::{attempts, order};
 use crate::clock::{UptimeMs, WallMs};
 use crate::error::OutboxError;
 use crate::model::state::{Event, SubmissionState};
@@ -72,6 +72,8 @@ pub(super) fn step(
     let others_wait = take_over(tx, owner, limits, dead)?;
     expire(tx, &mut settled)?;
     promote(tx)?;
+    // Before the claim, which depends on whose turn it is.
+    order::follow_up(tx)?;
     let capacity = if lapsed { 0 } else { step.capacity };
     let mut lease = tx.now.uptime;
     if capacity > 0 && has_ready(tx, &step.terms)? {
@@ -79,6 +81,8 @@ pub(super) fn step(
         lease = owner::extend(tx, owner, limits.lease)?;
     }
     let claims = claim(tx, owner, limits, capacity, &step.terms, &mut settled)?;
+    // Before it is looked what is due next.
+    order::follow_up(tx)?;
     if !claims.is_empty() || !settled.is_empty() {
         attempts::note_wall(tx)?;
     }
@@ -168,7 +172,8 @@ fn rebase_where(tx: &Tx<'_>, range: &str, seq: i64, rows: i64) -> rusqlite::Resu
 fn promote(tx: &Tx<'_>) -> rusqlite::Result<()> {
     tx.connection
         .prepare_cached(
-            "UPDATE submission SET ready = 1 + unmetered, due_uptime = NULL WHERE seq IN (
+            "UPDATE submission SET due_uptime = NULL,
+                ready = CASE blockers WHEN 0 THEN 1 + unmetered ELSE 0 END WHERE seq IN (
                 SELECT seq FROM submission WHERE boot = ?1 AND due_uptime <= ?2
                 ORDER BY due_uptime LIMIT ?3)",
         )?

@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, named_params};
 
-use super::rows::{Want, read_effect, read_id, read_state, read_want, spell_state, spell_want};
+use super::rows::{
+    Want, read_effect, read_id, read_lane_policy, read_state, read_want, spell_state, spell_want,
+};
 use super::writer::Tx;
-use super::{attempts, bodies};
+use super::{attempts, bodies, order};
 use crate::clock::{UptimeMs, WallMs, from_millis, whole_millis};
 use crate::error::{OutboxError, StorageError};
 use crate::model::id::SubmissionId;
+use crate::model::links::LanePolicy;
 use crate::model::state::{Event, State, SubmissionState, Transition};
 use crate::model::submission::Effect;
 use crate::model::transition::next;
@@ -39,7 +42,14 @@ pub(super) struct Row {
     pub(super) expires: Option<WallMs>,
     pub(super) owner: Option<i64>,
     pub(super) fence: Option<i64>,
-    pub(super) has_account: bool,
+    pub(super) account: Option<String>,
+    pub(super) lane: Option<String>,
+    pub(super) lane_policy: LanePolicy,
+    pub(super) replaces: Option<String>,
+    /// Others depend on it, or did.
+    pub(super) children: bool,
+    /// What it waits for, in the bits of `order`.
+    pub(super) blockers: i64,
     /// What it waits for want of.
     pub(super) want: Want,
     /// The same error in a row: its status, how often, the waits after it, and the host's successes
@@ -52,7 +62,8 @@ pub(super) struct Row {
 
 const COLUMNS: &str = "seq, id, fingerprint, profile, effect, state, reason, revision,
     cancel_requested, boot, floor_uptime, attempts, failures, answered, answered_for, busy,
-    busy_for, consent, epoch, expires_wall, owner, fence, account IS NOT NULL AS has_account,
+    busy_for, consent, epoch, expires_wall, owner, fence, account, lane, lane_policy, replaces,
+    children, blockers,
     network_wait, same_status, same, same_for, same_well";
 
 fn read_row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
@@ -81,7 +92,12 @@ fn read_row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
         expires: row.get::<_, Option<i64>>("expires_wall")?.map(WallMs),
         owner: row.get("owner")?,
         fence: row.get("fence")?,
-        has_account: row.get("has_account")?,
+        account: row.get("account")?,
+        lane: row.get("lane")?,
+        lane_policy: read_lane_policy(row.get_ref("lane_policy")?.as_str_or_null()?),
+        replaces: row.get("replaces")?,
+        children: row.get("children")?,
+        blockers: row.get("blockers")?,
         want: read_want(row.get("network_wait")?),
         same_status: row.get("same_status")?,
         same: row.get("same")?,
@@ -140,6 +156,10 @@ pub(super) fn quarantine(tx: &Tx<'_>, seq: i64) -> Result<(), OutboxError> {
         )?
         .insert((seq, tx.now.wall.0))?;
     tx.cursor.set(Some(cursor));
+    // What waits for it may wait for something else now; what can't be read of it waits for a person.
+    if let Ok(row) = by_seq(tx.connection, seq) {
+        order::touch(tx, &row, false);
+    }
     Ok(())
 }
 
@@ -199,6 +219,8 @@ pub(super) fn change(
         "the attempts' marks must be written first, as the transition says"
     );
     let ends = to.visible.is_final() && !row.state.is_final();
+    let left_the_wire =
+        row.state == SubmissionState::InFlight && to.visible != SubmissionState::InFlight;
     let pending = to.visible == SubmissionState::Pending;
     let (state, reason) = spell_state(&to.visible);
     row.revision += 1;
@@ -252,6 +274,7 @@ pub(super) fn change(
             .execute([])?;
         bodies::release(tx, row.seq)?;
     }
+    order::touch(tx, row, left_the_wire);
     feed(tx, row)
 }
 
@@ -278,7 +301,9 @@ fn set_due(tx: &Tx<'_>, row: &Row, due: Option<Due>) -> rusqlite::Result<()> {
         Some(Due::Now) => {
             tx.connection
                 .prepare_cached(
-                    "UPDATE submission SET ready = 1 + unmetered, due_uptime = NULL WHERE seq = ?1",
+                    "UPDATE submission SET due_uptime = NULL,
+                        ready = CASE blockers WHEN 0 THEN 1 + unmetered ELSE 0 END
+                     WHERE seq = ?1",
                 )?
                 .execute([row.seq])?;
             Ok(())

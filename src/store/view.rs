@@ -4,28 +4,30 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow};
 
-use super::rows::{Want, read_effect, read_headers, read_id, read_state, read_want, unreadable};
+use super::rows::{read_effect, read_headers, read_id, read_state, unreadable};
+use super::waiting::{self, waiting_for};
 use crate::clock::WallMs;
 use crate::model::fingerprint::PartHash;
 use crate::model::id::SubmissionId;
-use crate::model::outcome::{
-    ListFilter, ListState, Outcome, PageRequest, Snapshot, SnapshotPage, WaitingFor,
-};
+use crate::model::outcome::{ListFilter, ListState, Outcome, PageRequest, Snapshot, SnapshotPage};
 use crate::model::state::SubmissionState;
 use crate::model::submission::Header;
 
 /// Entries of one page at most.
 const PAGE_MOST: u32 = 1_000;
 
-const COLUMNS: &str = "s.seq, s.id, s.account, r.method, r.url, s.effect, s.state, s.reason,
-    s.revision, s.lane, s.replaces, s.ready, s.due_wall, s.accepted_wall, s.attempts, s.problem, s.late_evidence,
-    s.result, s.settled_wall, s.network_wait,
-    (SELECT h.closed_wall FROM channel c JOIN host h ON h.origin = c.origin
-        WHERE c.id = s.channel AND h.closed_uptime IS NOT NULL) AS gate,
-    s.account IS NOT NULL AND NOT EXISTS (SELECT 1 FROM account n
-        WHERE n.name = s.account AND n.signed_in = 1) AS signed_out,
-    EXISTS (SELECT 1 FROM attempt a WHERE a.submission = s.seq AND a.mark IN ('open', 'unknown'))
-        AS in_doubt";
+/// What [`read_snapshot`] reads, of a submission `s` and its request `r`.
+fn columns() -> String {
+    format!(
+        "s.seq, s.id, s.account, r.method,
+        coalesce((SELECT url FROM resolved WHERE seq = s.seq), r.url) AS url, s.effect, s.lane, s.replaces, s.state, s.reason,
+            s.revision, s.accepted_wall, s.attempts, s.problem, s.late_evidence, s.result,
+            s.settled_wall, {waiting},
+            EXISTS (SELECT 1 FROM attempt a WHERE a.submission = s.seq
+                AND a.mark IN ('open', 'unknown')) AS in_doubt",
+        waiting = waiting::COLUMNS
+    )
+}
 
 fn read_snapshot(row: &SqlRow<'_>) -> rusqlite::Result<Snapshot> {
     let state = read_state(
@@ -81,42 +83,6 @@ fn read_snapshot(row: &SqlRow<'_>) -> rusqlite::Result<Snapshot> {
     })
 }
 
-/// What keeps a pending submission, as far as the database knows. Whether there are credentials, and
-/// what the network is like, only the process knows.
-fn waiting_for(row: &SqlRow<'_>, due: WallMs) -> rusqlite::Result<WaitingFor> {
-    let gate: Option<i64> = row.get("gate")?;
-    let ready: i64 = row.get("ready")?;
-    if row.get("signed_out")? {
-        return Ok(WaitingFor::SignedOut);
-    }
-    if let Some(gate) = gate.map(WallMs).filter(|gate| *gate > due) {
-        return Ok(WaitingFor::Gate {
-            until: gate.to_system_time(),
-        });
-    }
-    let at = due.to_system_time();
-    if ready == 2 {
-        return Ok(WaitingFor::Unmetered);
-    }
-    let want = if ready == 0 {
-        read_want(row.get("network_wait")?)
-    } else {
-        Want::Nothing
-    };
-    Ok(match want {
-        Want::Nothing => WaitingFor::Due { at },
-        Want::Network => WaitingFor::Network { at },
-        Want::Certificate => WaitingFor::Certificate {
-            at,
-            clock_suspected: false,
-        },
-        Want::Clock => WaitingFor::Certificate {
-            at,
-            clock_suspected: true,
-        },
-    })
-}
-
 /// A submission of this ID, settled or not, or what its tombstone remembers.
 pub(super) fn snapshot(
     connection: &Connection,
@@ -136,7 +102,8 @@ pub(super) fn whole(connection: &Connection, id: SubmissionId) -> rusqlite::Resu
 fn living(connection: &Connection, id: SubmissionId) -> rusqlite::Result<Option<Snapshot>> {
     let found = connection
         .prepare_cached(&format!(
-            "SELECT {COLUMNS} FROM submission s JOIN request r ON r.seq = s.seq WHERE s.id = ?1"
+            "SELECT {} FROM submission s JOIN request r ON r.seq = s.seq WHERE s.id = ?1",
+            columns()
         ))?
         .query_row([id.as_bytes()], |row| {
             Ok((read_snapshot(row)?, row.get::<_, Option<i64>>("result")?))
@@ -264,9 +231,10 @@ pub(super) fn list(
     };
     let limit = page.limit.clamp(1, PAGE_MOST);
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT {COLUMNS}, w.status AS answer_status, w.missing AS answer_missing
+        "SELECT {}, w.status AS answer_status, w.missing AS answer_missing
          FROM submission s JOIN request r ON r.seq = s.seq LEFT JOIN answer w ON w.attempt = s.result
-         WHERE s.seq > ?1 AND {condition} ORDER BY s.seq LIMIT ?2"
+         WHERE s.seq > ?1 AND {condition} ORDER BY s.seq LIMIT ?2",
+        columns()
     ))?;
     let mut rows = statement.query((page.after, limit))?;
     let mut snapshots = Vec::new();

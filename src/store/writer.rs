@@ -5,16 +5,18 @@
 //! them is the next leader and takes the others along in one `BEGIN IMMEDIATE … COMMIT`, each in a
 //! savepoint of its own and with its own answer. Nobody is answered before the commit.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rusqlite::Connection;
 
 use super::Context;
 use super::file::Guards;
+use super::order::{self, Touched};
 use super::owner::Owner;
 use super::problem::is_indeterminate;
 use crate::clock::Now;
@@ -33,6 +35,12 @@ pub(crate) struct Tx<'a> {
     pub(crate) boot: i64,
     /// The last cursor of the change feed that this transaction has written.
     pub(crate) cursor: Cell<Option<i64>>,
+    /// Used instead of the quiet times of server profiles.
+    pub(crate) quiet_time: Option<Duration>,
+    /// What a body may have with its parts in it.
+    pub(crate) max_body_bytes: u64,
+    /// Changes whose consequences for others are still to be drawn.
+    pub(super) touched: RefCell<VecDeque<Touched>>,
 }
 
 /// Told after each commit that changed a submission.
@@ -280,6 +288,9 @@ impl Writer {
             now: self.context.clock.now(),
             boot: self.context.boot,
             cursor: Cell::new(None),
+            quiet_time: self.context.quiet_time,
+            max_body_bytes: self.context.max_body_bytes,
+            touched: RefCell::default(),
         };
         let alone = batch.len() == 1;
         for command in batch {
@@ -350,7 +361,13 @@ where
         let Some(work) = self.work.take() else {
             return Ran::RollBack;
         };
-        let result = catch_unwind(AssertUnwindSafe(|| work(tx))).unwrap_or_else(|_| {
+        let worked = catch_unwind(AssertUnwindSafe(|| {
+            let value = work(tx)?;
+            order::follow_up(tx)?;
+            Ok(value)
+        }));
+        tx.touched.borrow_mut().clear();
+        let result = worked.unwrap_or_else(|_| {
             Err(StorageError::Internal {
                 detail: "a database command panicked".to_owned(),
             }

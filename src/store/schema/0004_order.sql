@@ -16,16 +16,23 @@ CREATE TABLE lane (
     -- Empty for nobody's.
     account TEXT NOT NULL,
     name TEXT NOT NULL,
-    -- The one that may go, or is on the wire. NULL: none, or the first of the queue is held.
+    -- The one that may go, is on the wire, or is held while the others wait. NULL: none.
     turn INTEGER,
     -- The rejected one that stopped it. NULL: it isn't stopped.
     stopped INTEGER,
     PRIMARY KEY (account, name)
 ) STRICT, WITHOUT ROWID;
 
+-- The last guard: one in flight in a lane.
+CREATE UNIQUE INDEX submission_lane_flight ON submission (coalesce(account, ''), lane)
+    WHERE lane IS NOT NULL AND state = 'in_flight';
+
 -- The unsettled versions of a latest-wins key.
 CREATE INDEX submission_versions ON submission (account, replaces, seq)
     WHERE replaces IS NOT NULL AND settled_wall IS NULL;
+-- The last guard: one of them in flight.
+CREATE UNIQUE INDEX submission_version_flight ON submission (coalesce(account, ''), replaces)
+    WHERE replaces IS NOT NULL AND state = 'in_flight';
 -- Latest-wins keys.
 CREATE TABLE latest (
     -- Empty for nobody's.
@@ -33,10 +40,10 @@ CREATE TABLE latest (
     name TEXT NOT NULL,
     -- The newest version that succeeded.
     succeeded INTEGER,
-    -- No version goes before this, since a server may still be working on another. In the uptime of
-    -- `boot`; the wall time of it, and how long the wait was.
+    -- No other version than this goes before the floor, since a server may still be working on it. In
+    -- the uptime of `boot`, and how long the whole wait was.
+    floor_seq INTEGER,
     floor_uptime INTEGER,
-    floor_wall INTEGER,
     delay INTEGER,
     boot INTEGER,
     PRIMARY KEY (account, name)

@@ -108,10 +108,11 @@ public class Outbox private constructor(
 
     /**
      * A part of the list of submissions, in the order of acceptance, the oldest first; 1 to 1,000 of
-     * them. [Page.next] is where the next part starts.
+     * them at most. [Page.next] is where the next part starts: there may be one after a part that is
+     * empty.
      */
     public suspend fun list(
-        filter: ListFilter = ListFilter.ALL,
+        filter: ListFilter = ListFilter(),
         after: Long = 0,
         limit: Int = 100,
     ): Page = call {
@@ -180,6 +181,30 @@ public class Outbox private constructor(
     }
 
     /**
+     * Decides everything that is held for a reason, one by one: what the decision can't be made for stays
+     * held. Takes a transaction for every hundred or so.
+     *
+     * @throws SubmitOnceException.Storage what was decided before stays decided; call again.
+     */
+    public suspend fun resolveAll(reason: HoldReason, resolution: Resolution): ResolvedAll = call {
+        val resolved = raw.resolveAll(reason, resolution.lowered())
+        runs.request(RunNetwork.ANY)
+        resolved.lifted()
+    }
+
+    /**
+     * Lets a lane go on that stopped since one of its submissions was rejected or given up. True if it had
+     * stopped.
+     *
+     * @param account whose lane it is; null for nobody's.
+     */
+    public suspend fun releaseLane(lane: String, account: String? = null): Boolean = call {
+        val released = raw.releaseLane(account?.carried("account"), lane.carried("lane"))
+        runs.request(RunNetwork.ANY)
+        released
+    }
+
+    /**
      * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time, never
      * makes a second submission.
      */
@@ -198,8 +223,14 @@ public class Outbox private constructor(
         runs.request(RunNetwork.ANY)
     }
 
-    /** Signs the account out and forgets its credentials. What it has submitted waits for it. */
-    public suspend fun signOut(): Unit = call { raw.signOut() }
+    /**
+     * Signs the account out and forgets its credentials. With [SignOut.KEEP], what it has submitted is
+     * kept and waits for it to come back; requests that are on the wire come to their end. With
+     * [SignOut.PURGE], everything of it ends and is deleted: requests on the wire are stopped, what is in
+     * doubt is abandoned; only what recognises late duplicates stays. A purge that a kill interrupts goes
+     * on at the next opening.
+     */
+    public suspend fun signOut(how: SignOut = SignOut.KEEP): SignedOutReport = call { raw.signOut(how).lifted() }
 
     /** The account that is signed in, here or by another process. */
     public suspend fun signedIn(): String? = call { raw.signedIn() }
@@ -240,7 +271,7 @@ public class Outbox private constructor(
      * the outbox. What comes after them isn't told: a list that may be longer is read with [list], page
      * by page, after each of the [changes].
      */
-    public fun observeList(filter: ListFilter = ListFilter.ALL, limit: Int = 100): Flow<List<Snapshot>> =
+    public fun observeList(filter: ListFilter = ListFilter(), limit: Int = 100): Flow<List<Snapshot>> =
         observing.list(filter, limit).newest()
 
     /**

@@ -37,8 +37,8 @@ public sealed class SubmitOnceException(message: String, cause: Throwable?) : Ex
         cause: Throwable? = null,
     ) : SubmitOnceException(message, cause)
 
-    /** This version doesn't deliver that yet, and doesn't pretend to. */
-    public class NotYetSupported(message: String, public val feature: Feature, cause: Throwable? = null) :
+    /** A parent isn't known here. Submit it first; then nothing can wait for itself. */
+    public class UnknownParent(message: String, public val id: UUID, cause: Throwable? = null) :
         SubmitOnceException(message, cause)
 
     /**
@@ -89,7 +89,10 @@ public sealed class SubmitOnceException(message: String, cause: Throwable?) : Ex
     public class NeedsConsent(message: String, public val current: Snapshot, cause: Throwable? = null) :
         SubmitOnceException(message, cause)
 
-    /** The stored bytes are damaged and can't be sent again. */
+    /**
+     * What is stored can't be sent: it is damaged, or a part of it is missing. A part can be supplied with
+     * [Resolution.FillParts]; else only "it happened" and "give up" are left, and a new action.
+     */
     public class CannotRetry(message: String, public val current: Snapshot, cause: Throwable? = null) :
         SubmitOnceException(message, cause)
 

@@ -84,7 +84,7 @@ class ListenerTest : OutboxTest() {
             onChange {
                 // Each change makes another, for a while.
                 if (echoed.getAndIncrement() < 20) outbox.place()
-                if (outbox.list(ListFilter.ALL, PageRequest(0, 100u)).snapshots.size == 21) seen.complete(Unit)
+                if (outbox.list(ListFilter(), PageRequest(0, 100u)).snapshots.size == 21) seen.complete(Unit)
             },
         )
         outbox.place()
