@@ -30,6 +30,8 @@ pub(crate) struct Core {
     pub(crate) base: Option<Url>,
     pub(crate) profile: ServerProfile,
     pub(crate) calls: Calls,
+    /// One account at a time comes or goes.
+    pub(crate) signing: Mutex<()>,
     config: OutboxConfig,
     path: PathBuf,
     identity: Option<(u64, u64)>,
@@ -128,6 +130,8 @@ impl Core {
         };
         let store = Arc::new(store);
         store.delete_bodies();
+        // What an earlier process didn't come to the end of; a step goes on with it in any case.
+        drop(store.purge_some());
         let desk = Desk::new(Arc::clone(&clock), limits.clone());
         let engine = Engine::new(Parts {
             store: Arc::clone(&store),
@@ -146,6 +150,7 @@ impl Core {
             base,
             profile,
             calls: Calls::default(),
+            signing: Mutex::default(),
             identity: file_identity(&path),
             config,
             path,

@@ -3,10 +3,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::Notify;
 
+use crate::clock::WallMs;
 use crate::config::{OutboxConfig, Seams};
 use crate::core::{Core, lock};
 use crate::delivery::engine::NetworkKind;
@@ -18,7 +19,7 @@ use crate::model::outcome::{
     ResolvedAll, Snapshot, SnapshotPage, WaitingFor,
 };
 use crate::model::request::FrozenRequest;
-use crate::model::state::HoldReason;
+use crate::model::state::{HoldReason, SubmissionState};
 use crate::model::submission::{Body, Submission};
 use crate::policy::limits::{LONGEST, MAX_NAME_BYTES};
 use crate::store::{Intake, OpenReport, Store, cancel_outcome, read_source};
@@ -102,7 +103,7 @@ impl Outbox {
         let intake = self.freeze(submission)?;
         let result = store.submit(intake, self.schedules.load(Ordering::Acquire));
         self.count(result.as_ref());
-        let mut receipt = result?;
+        let mut receipt = result.map_err(|error| self.see_error(error))?;
         self.core.engine.nudge();
         self.see(&mut receipt.snapshot);
         Ok(receipt)
@@ -116,7 +117,9 @@ impl Outbox {
             .map(|submission| self.freeze(submission))
             .collect::<Result<_, _>>()?;
         let schedules = self.schedules.load(Ordering::Acquire);
-        let mut receipts = store.submit_all(intakes, schedules)?;
+        let mut receipts = store
+            .submit_all(intakes, schedules)
+            .map_err(|error| self.see_error(error))?;
         for receipt in &mut receipts {
             self.count(Ok(receipt));
             self.see(&mut receipt.snapshot);
@@ -219,7 +222,8 @@ impl Outbox {
     ) -> Result<Snapshot, OutboxError> {
         let credentials = self.core.engine.parts().desk.usable();
         let number = credentials.map(|usable| usable.number);
-        let mut snapshot = self.store()?.resolve(id, revision, resolution, number)?;
+        let resolved = self.store()?.resolve(id, revision, resolution, number);
+        let mut snapshot = resolved.map_err(|error| self.see_error(error))?;
         self.see(&mut snapshot);
         self.core.engine.nudge();
         Ok(snapshot)
@@ -305,8 +309,35 @@ impl Outbox {
         Ok(Arc::clone(&self.core.engine.parts().store))
     }
 
-    /// Adds what only this process knows: whether there are credentials, and what the network is like.
+    /// Adds what only this process knows: the time, how far a body has come, whether there are
+    /// credentials, and what the network is like.
     pub(crate) fn see(&self, snapshot: &mut Snapshot) {
+        let engine = &self.core.engine;
+        let accepted = WallMs::from_system_time(snapshot.accepted_at);
+        snapshot.age = engine.parts().clock.now().wall.since(accepted);
+        if snapshot.state == SubmissionState::InFlight {
+            snapshot.progress = engine.uploads().so_far(snapshot.id);
+        }
+        self.see_waiting(snapshot);
+        snapshot.next_attempt_at = snapshot.waiting_for.as_ref().and_then(next_attempt_at);
+    }
+
+    /// The same for the snapshot that an error shows.
+    pub(crate) fn see_error(&self, mut error: OutboxError) -> OutboxError {
+        if let OutboxError::KeyReused { existing, .. } = &mut error {
+            self.see(existing);
+        }
+        if let OutboxError::Stale { current }
+        | OutboxError::NotHeld { current }
+        | OutboxError::NeedsConsent { current }
+        | OutboxError::CannotRetry { current } = &mut error
+        {
+            self.see(current);
+        }
+        error
+    }
+
+    fn see_waiting(&self, snapshot: &mut Snapshot) {
         let Some(waiting_for) = &mut snapshot.waiting_for else {
             return;
         };
@@ -381,6 +412,24 @@ impl std::fmt::Debug for Outbox {
         f.debug_struct("Outbox")
             .field("closed", &self.closed)
             .finish_non_exhaustive()
+    }
+}
+
+/// When the next attempt is due, if that is a matter of time.
+fn next_attempt_at(waiting_for: &WaitingFor) -> Option<SystemTime> {
+    match waiting_for {
+        WaitingFor::Due { at }
+        | WaitingFor::Network { at }
+        | WaitingFor::Certificate { at, .. }
+        | WaitingFor::Gate { until: at } => Some(*at),
+        WaitingFor::Unmetered
+        | WaitingFor::Credentials
+        | WaitingFor::SignedOut
+        | WaitingFor::Lane { .. }
+        | WaitingFor::Newer { .. }
+        | WaitingFor::Older { .. }
+        | WaitingFor::Parent { .. }
+        | WaitingFor::Probe { .. } => None,
     }
 }
 

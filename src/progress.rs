@@ -2,6 +2,7 @@
 //! latest of each submission, some times a second.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
@@ -47,9 +48,18 @@ impl Outbox {
     }
 }
 
-/// Who listens, by handle. Nothing is kept for nobody.
+/// Who listens, by handle, and how far what is on the wire has come.
 #[derive(Default)]
-pub(crate) struct Uploads(Mutex<BTreeMap<u64, Arc<Ear>>>);
+pub(crate) struct Uploads {
+    ears: Mutex<BTreeMap<u64, Arc<Ear>>>,
+    on_the_wire: Mutex<BTreeMap<SubmissionId, Upload>>,
+}
+
+/// A body on the wire: one number to write as it goes, whoever looks.
+struct Upload {
+    sent: Arc<AtomicU64>,
+    total: u64,
+}
 
 /// What one listener is told from.
 #[derive(Default)]
@@ -63,7 +73,7 @@ pub(crate) struct Ear {
 impl Uploads {
     /// Sets who is told for a handle, or nobody.
     pub(crate) fn set(&self, handle: u64, ear: Option<Arc<Ear>>) {
-        let mut ears = lock(&self.0);
+        let mut ears = lock(&self.ears);
         let before = match ear {
             Some(ear) => ears.insert(handle, ear),
             None => ears.remove(&handle),
@@ -71,6 +81,22 @@ impl Uploads {
         if let Some(before) = before {
             before.stop.notify_one();
         }
+    }
+
+    /// How far a submission has come that is on the wire.
+    pub(crate) fn so_far(&self, id: SubmissionId) -> Option<UploadProgress> {
+        lock(&self.on_the_wire)
+            .get(&id)
+            .map(|upload| UploadProgress {
+                id,
+                sent: upload.sent.load(Ordering::Relaxed),
+                total: upload.total,
+            })
+    }
+
+    /// It isn't any more.
+    pub(crate) fn ended(&self, id: SubmissionId) {
+        lock(&self.on_the_wire).remove(&id);
     }
 
     /// What a transport calls as the body of a submission goes.
@@ -83,9 +109,16 @@ impl Uploads {
             return Box::new(|_| {});
         }
         let uploads = Arc::clone(self);
+        let so_far = Arc::new(AtomicU64::new(0));
+        let upload = Upload {
+            sent: Arc::clone(&so_far),
+            total,
+        };
+        lock(&self.on_the_wire).insert(id, upload);
         Box::new(move |sent| {
-            for ear in lock(&uploads.0).values() {
-                let sent = sent.min(total);
+            let sent = sent.min(total);
+            so_far.store(sent, Ordering::Relaxed);
+            for ear in lock(&uploads.ears).values() {
                 lock(&ear.untold).insert(id, UploadProgress { id, sent, total });
                 ear.news.notify_one();
             }

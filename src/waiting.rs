@@ -28,10 +28,11 @@ impl Outbox {
         let mut over = executor.sleep(timeout);
         loop {
             let store = self.store()?;
-            let snapshot = run_blocking(executor, move || store.snapshot(id))
+            let mut snapshot = run_blocking(executor, move || store.snapshot(id))
                 .await
                 .unwrap_or(Err(OutboxError::Closed))?
                 .ok_or(OutboxError::UnknownId { id })?;
+            self.see(&mut snapshot);
             match snapshot.state {
                 SubmissionState::Pending | SubmissionState::InFlight => {}
                 SubmissionState::Held { .. } => return Ok(Waited::Held { snapshot }),
@@ -49,7 +50,6 @@ impl Outbox {
                     }
                 }
                 () = &mut over => {
-                    let mut snapshot = snapshot;
                     self.see(&mut snapshot);
                     return Ok(Waited::TimedOut { snapshot });
                 }

@@ -40,6 +40,8 @@ mod disk;
 mod doubt;
 #[path = "logic/drains.rs"]
 mod drains;
+#[path = "logic/feeds.rs"]
+mod feeds;
 #[path = "logic/gates.rs"]
 mod gates;
 #[path = "logic/guards.rs"]
@@ -62,19 +64,35 @@ mod lapses;
 mod latest;
 #[path = "logic/lifetime.rs"]
 mod lifetime;
+#[path = "logic/lists.rs"]
+mod lists;
 #[path = "logic/networks.rs"]
 mod networks;
 #[path = "logic/observing.rs"]
 mod observing;
+#[path = "logic/parents.rs"]
+mod parents;
+#[path = "logic/parents_parts.rs"]
+mod parents_parts;
+#[path = "logic/parents_random.rs"]
+mod parents_random;
 #[path = "logic/progress.rs"]
 mod progress;
+#[path = "logic/purges.rs"]
+mod purges;
 #[path = "logic/redirects.rs"]
 mod redirects;
 #[path = "logic/replay.rs"]
 mod replay;
+#[path = "logic/restored.rs"]
+mod restored;
 #[path = "logic/retries.rs"]
 mod retries;
 #[path = "logic/runs.rs"]
 mod runs;
+#[path = "logic/salvaged.rs"]
+mod salvaged;
+#[path = "logic/token_races.rs"]
+mod token_races;
 #[path = "logic/winding_down.rs"]
 mod winding_down;

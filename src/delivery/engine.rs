@@ -38,7 +38,7 @@ pub(crate) struct Engine {
     pub(super) parts: Parts,
     pub(super) lease: Arc<Lease>,
     pub(super) uploads: Arc<Uploads>,
-    gate: Mutex<Gate>,
+    pub(super) gate: Mutex<Gate>,
     pub(super) demand: Mutex<Demand>,
     pub(super) nudge: Arc<Notify>,
     pub(super) reports: mpsc::UnboundedSender<Report>,

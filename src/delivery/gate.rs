@@ -42,6 +42,8 @@ struct Parcel {
     request: WireRequest,
     /// SHA-256 of its body.
     digest: [u8; 32],
+    /// Whose credentials it carries.
+    account: Option<String>,
     unmetered_only: bool,
 }
 
@@ -72,10 +74,22 @@ impl Engine {
 
     /// Ends what must not go over a network that costs by the byte.
     pub(super) fn stop_unmetered(&self, gate: &mut Gate) {
-        let metered = |flight: &mut Flight| flight.parcel.unmetered_only;
+        self.stop_where(gate, |_, flight| flight.parcel.unmetered_only);
+    }
+
+    /// Ends what belongs to an account. How each ended is the caller's to settle.
+    pub(super) fn stop_account(&self, gate: &mut Gate, account: &str) -> Vec<Finished> {
+        let others = gate.unsettled.len();
+        self.stop_where(gate, |_, flight| {
+            flight.parcel.account.as_deref() == Some(account)
+        });
+        gate.unsettled.split_off(others)
+    }
+
+    fn stop_where(&self, gate: &mut Gate, stops: impl Fn(i64, &Flight) -> bool) {
         let flights: Vec<Flight> = gate
             .flights
-            .extract_if(|_, flight| metered(flight))
+            .extract_if(|attempt, flight| stops(*attempt, flight))
             .map(|(_, flight)| flight)
             .collect();
         for flight in flights {
@@ -84,6 +98,7 @@ impl Engine {
     }
 
     fn stop_flight(&self, gate: &mut Gate, flight: &Flight) {
+        self.uploads.ended(flight.about.id);
         let fault = flight.shared.stop(Fault::Stopped);
         let finished = self.judge(&flight.about, Reported::Failed(fault));
         gate.unsettled.push(finished);
@@ -116,6 +131,8 @@ impl Engine {
         if stepped.lapsed {
             self.stop_flights(gate);
         }
+        // What another process has purged, or taken over.
+        self.stop_where(gate, |attempt, _| !stepped.in_flight.contains(&attempt));
         let claims = std::mem::take(&mut stepped.claims);
         if !claims.is_empty() {
             self.extend_lease(gate, stepped.lease);
@@ -193,7 +210,9 @@ impl Engine {
                     continue;
                 }
                 let sent = &flight.parcel;
-                if let Some((about, request)) = redirected(&about, &sent.request, &reported) {
+                if let Some((about, request)) = redirected(&about, &sent.request, &reported)
+                    && matches!(self.parts.store.is_in_flight(about.attempt), Ok(true))
+                {
                     let parcel = Parcel {
                         request,
                         ..sent.clone()
@@ -204,6 +223,7 @@ impl Engine {
                 }
             }
             if let Some(flight) = gate.flights.remove(&about.attempt) {
+                self.uploads.ended(about.id);
                 let took = self.parts.clock.now().uptime.since(flight.began);
                 for (_, drain) in &mut lock(&self.demand).drains {
                     drain.note_exchange(took);
@@ -237,6 +257,7 @@ impl Engine {
             return;
         };
         let unmetered_only = claim.request.unmetered_only;
+        let account = claim.credentials.map(|usable| usable.account);
         let digest = claim.request.body_digest;
         let request = WireRequest {
             fresh_connection: claim.misdirected,
@@ -251,6 +272,7 @@ impl Engine {
         let parcel = Parcel {
             request,
             digest,
+            account,
             unmetered_only,
         };
         self.send(gate, about, parcel);

@@ -23,6 +23,7 @@ mod http_pins;
 mod http_rig;
 mod http_tls;
 pub(crate) mod lease;
+mod purge;
 pub mod transport;
 pub(crate) mod wind_down;
 

@@ -217,6 +217,16 @@ pub(super) fn mark(connection: &Connection, attempt: i64) -> rusqlite::Result<Op
     }))
 }
 
+/// True while an attempt has its submission in flight.
+pub(super) fn is_in_flight(connection: &Connection, attempt: i64) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached(
+            "SELECT 1 FROM attempt a JOIN submission s ON s.seq = a.submission
+             WHERE a.id = ?1 AND s.fence = a.id",
+        )?
+        .exists([attempt])
+}
+
 /// How many unknown attempts there are besides this one, from an epoch on.
 pub(super) fn unknown_since(
     connection: &Connection,

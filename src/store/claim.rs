@@ -4,10 +4,10 @@
 use super::gates::{self, Access, Refusals, Terms, Usable, ways};
 use super::intake::thaw;
 use super::owner::Owner;
+use super::parts::{self, Resolved};
 use super::step::expire_one;
 use super::submissions::{self, Due, Row, ask, change, note_problem, or_quarantine};
 use super::writer::Tx;
-use super::parts::{self, Resolved};
 use super::{attempts, profiles};
 use crate::error::OutboxError;
 use crate::model::request::FrozenRequest;
@@ -195,6 +195,11 @@ fn claim_one(
     reading: &Reading,
     terms: &Terms,
 ) -> Result<Turn, OutboxError> {
+    if row.blockers != 0 {
+        // It waits for others and is marked as ready: a flipped bit. It stays as it is.
+        submissions::unready(tx, row.seq)?;
+        return Ok(Turn::Left);
+    }
     if row.expires.is_some_and(|expires| expires <= tx.now.wall) {
         return expire_one(tx, row).map(Turn::Ended);
     }

@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension, named_params};
 use super::writer::Tx;
 use crate::clock::{UptimeMs, whole_millis};
 use crate::error::OutboxError;
+use crate::model::outcome::SignedOutReport;
 use crate::policy::backoff::exponential;
 use crate::policy::limits::Limits;
 
@@ -369,6 +370,25 @@ pub(super) fn sign_out(tx: &Tx<'_>) -> Result<(), OutboxError> {
         .prepare_cached("UPDATE account SET signed_in = 0 WHERE signed_in = 1")?
         .execute([])?;
     Ok(())
+}
+
+/// The same, and says who it was and what waits for it to come back.
+pub(super) fn sign_out_and_keep(tx: &Tx<'_>) -> Result<SignedOutReport, OutboxError> {
+    let Some(signed_in) = signed_in(tx.connection)? else {
+        return Ok(SignedOutReport::default());
+    };
+    sign_out(tx)?;
+    let kept = tx
+        .connection
+        .prepare_cached(
+            "SELECT count(*) FROM submission WHERE account = ?1 AND settled_wall IS NULL",
+        )?
+        .query_row([&signed_in.name], |row| row.get(0))?;
+    Ok(SignedOutReport {
+        account: Some(signed_in.name),
+        kept,
+        ..SignedOutReport::default()
+    })
 }
 
 /// Takes note that credentials were supplied: the gate opens, and the names of their headers are

@@ -124,10 +124,14 @@ pub(super) fn check_room(
     if unsettled >= i64::from(most) {
         return Err(OutboxError::QueueFull { most });
     }
-    let parts = request.links.parts.iter().filter_map(|part| match &part.into {
-        PartTarget::Header { name } => Some(name.as_str()),
-        PartTarget::Path { .. } | PartTarget::Query { .. } | PartTarget::Json { .. } => None,
-    });
+    let parts = request
+        .links
+        .parts
+        .iter()
+        .filter_map(|part| match &part.into {
+            PartTarget::Header { name } => Some(name.as_str()),
+            PartTarget::Path { .. } | PartTarget::Query { .. } | PartTarget::Json { .. } => None,
+        });
     let stored = request.headers.iter().map(|header| header.name.as_str());
     let names = stored.chain(parts);
     if let Some(name) = gates::credential_header(connection, names)? {

@@ -17,6 +17,7 @@ mod connection;
 mod file;
 mod gates;
 mod intake;
+mod list;
 mod loss;
 mod migrate;
 mod network;
@@ -25,10 +26,16 @@ mod owner;
 mod parts;
 mod problem;
 mod profiles;
+mod purge;
 mod resolve;
+mod restored;
 mod retention;
 mod rows;
 mod runs;
+mod salvage;
+mod salvage_mend;
+mod salvage_pages;
+mod salvage_rows;
 mod settle;
 mod slots;
 mod source;
@@ -43,6 +50,7 @@ pub(crate) use claim::Claim;
 pub(crate) use connection::{StoreConfig, make_folder};
 pub(crate) use file::identity as file_identity;
 pub(crate) use gates::{SignedIn, Terms, Usable};
+pub(crate) use purge::Purged;
 pub(crate) use resolve::cancel_outcome;
 pub(crate) use rows::Want;
 pub(crate) use settle::{Finished, KeptAnswer};
@@ -60,8 +68,8 @@ use crate::clock::{Clock, UptimeMs};
 use crate::error::{OpenError, OutboxError, StorageError};
 use crate::model::id::SubmissionId;
 use crate::model::outcome::{
-    ChangePage, ListFilter, PageRequest, Receipt, Resolution, ResolvedAll, SignOut,
-    SignedOutReport, Snapshot, SnapshotPage,
+    ChangePage, ListFilter, PageRequest, Receipt, Resolution, ResolvedAll, SignedOutReport,
+    Snapshot, SnapshotPage,
 };
 use crate::model::request::FrozenRequest;
 use crate::model::state::HoldReason;
@@ -71,6 +79,7 @@ use crate::runs::RunNetwork;
 use bodies::{Bodies, keep_if_stored};
 use intake::Intaking;
 use owner::Owner;
+use resolve::ResolvingAll;
 use writer::Writer;
 
 /// What opening found and did.
@@ -229,7 +238,7 @@ impl Store {
         filter: &ListFilter,
         page: PageRequest,
     ) -> Result<SnapshotPage, OutboxError> {
-        self.read(|reader| Ok(view::list(reader, filter, page)?))
+        self.read(|reader| Ok(list::list(reader, filter, page)?))
     }
 
     pub(crate) fn changes(&self, after: i64, limit: u32) -> Result<ChangePage, OutboxError> {
@@ -271,11 +280,23 @@ impl Store {
     /// Decides everything that is held for a reason, some at a time.
     pub(crate) fn resolve_all(
         self: &Arc<Self>,
-        _reason: HoldReason,
-        _resolution: &Resolution,
-        _credentials: Option<i64>,
+        reason: HoldReason,
+        resolution: &Resolution,
+        credentials: Option<i64>,
     ) -> Result<ResolvedAll, OutboxError> {
-        Ok(ResolvedAll::default())
+        let mut so_far = ResolvingAll::default();
+        // What is held meanwhile is not what the decision is about.
+        let Some(last) = self.read(|reader| Ok(resolve::last_held(reader)?))? else {
+            return Ok(so_far.resolved);
+        };
+        while so_far.after < last {
+            let (limits, resolution) = (self.limits.clone(), resolution.clone());
+            so_far = self.writer.write(move |tx| {
+                resolve::resolve_some(tx, so_far, last, reason, &resolution, &limits, credentials)
+            })?;
+            while self.delete_released() {}
+        }
+        Ok(so_far.resolved)
     }
 
     pub(crate) fn release_lane(
@@ -293,18 +314,79 @@ impl Store {
         self.read(|reader| Ok(gates::signed_in(reader)?))
     }
 
-    /// Signs an account in, and any other out.
+    /// Signs an account in, and any other out, once a purge of it is done.
     pub(crate) fn sign_in(self: &Arc<Self>, account: &str) -> Result<(), OutboxError> {
-        let account = account.to_owned();
-        self.writer.write(move |tx| gates::sign_in(tx, &account))
+        loop {
+            let account = account.to_owned();
+            let signed_in = self.writer.write(move |tx| {
+                if purge::is_under_way(tx, &account)? {
+                    return Ok(false);
+                }
+                gates::sign_in(tx, &account).map(|()| true)
+            })?;
+            if signed_in {
+                return Ok(());
+            }
+            self.purge_some()?;
+        }
     }
 
-    pub(crate) fn sign_out(
-        self: &Arc<Self>,
-        _how: SignOut,
-    ) -> Result<SignedOutReport, OutboxError> {
-        self.writer.write(gates::sign_out)?;
-        Ok(SignedOutReport::default())
+    /// Signs out whoever is signed in. What was submitted waits.
+    pub(crate) fn sign_out(self: &Arc<Self>) -> Result<SignedOutReport, OutboxError> {
+        self.writer.write(gates::sign_out_and_keep)
+    }
+
+    /// Signs out whoever is signed in, for good: nothing of the account is claimed any more. Returns
+    /// who it was, or whose purge isn't done yet.
+    pub(crate) fn begin_purge(self: &Arc<Self>) -> Result<Option<String>, OutboxError> {
+        self.writer.write(purge::begin)
+    }
+
+    /// Takes note that open attempts had no effect.
+    pub(crate) fn note_unsent(self: &Arc<Self>, attempts: Vec<i64>) -> Result<(), OutboxError> {
+        if attempts.is_empty() {
+            return Ok(());
+        }
+        self.writer
+            .write(move |tx| Ok(purge::note_unsent(tx, &attempts)?))
+    }
+
+    /// Ends and drops what is left of an account that was signed out for good.
+    pub(crate) fn purge(self: &Arc<Self>, account: &str) -> Result<SignedOutReport, OutboxError> {
+        loop {
+            let account = account.to_owned();
+            let report = self.writer.write(move |tx| {
+                Ok(match purge::is_under_way(tx, &account)? {
+                    true => None,
+                    false => Some(purge::report(tx, &account)?),
+                })
+            })?;
+            if let Some(report) = report {
+                return Ok(report);
+            }
+            self.purge_some()?;
+        }
+    }
+
+    /// A piece of the purges that are under way.
+    pub(crate) fn purge_some(self: &Arc<Self>) -> Result<Purged, OutboxError> {
+        if !self.read(|reader| Ok(purge::any(reader)?))? {
+            return Ok(Purged::Nothing);
+        }
+        let purged = self.writer.write(purge::piece)?;
+        self.after_purge(purged);
+        Ok(purged)
+    }
+
+    /// What a transaction can't do: deletes the files of bodies, and at the end clears the log of what
+    /// is gone from the tables.
+    fn after_purge(self: &Arc<Self>, purged: Purged) {
+        if purged != Purged::Nothing {
+            while self.delete_released() {}
+        }
+        if purged == Purged::All {
+            self.writer.clear_log();
+        }
     }
 
     /// Takes note of credentials: their account and the names of their headers, nothing else.
@@ -374,13 +456,19 @@ impl Store {
             let mut dead = dead.lock().unwrap_or_else(PoisonError::into_inner);
             step::step(tx, &store.owner, &store.limits, &step, &mut dead)
         });
-        if stepped.is_ok() {
+        if let Ok(stepped) = &stepped {
+            self.after_purge(stepped.purged);
             let mut taken_over = taken_over.lock().unwrap_or_else(PoisonError::into_inner);
             for file in taken_over.drain(..) {
                 file.remove();
             }
         }
         stepped
+    }
+
+    /// True while an attempt is the one that has its submission in flight.
+    pub(crate) fn is_in_flight(&self, attempt: i64) -> Result<bool, OutboxError> {
+        self.read(|reader| Ok(attempts::is_in_flight(reader, attempt)?))
     }
 
     /// Renews the lease on all that this outbox has in flight. `None` if it has run out meanwhile:
@@ -400,8 +488,11 @@ impl Store {
     pub(crate) fn retain(self: &Arc<Self>) -> Result<bool, OutboxError> {
         let limits = self.limits.clone();
         self.writer.lay_ballast();
-        let more = self.writer.write(move |tx| retention::step(tx, &limits))?;
-        Ok(self.delete_bodies() || more)
+        let (more, purged) = self
+            .writer
+            .write(move |tx| Ok((retention::step(tx, &limits)?, purge::piece(tx)?)))?;
+        self.after_purge(purged);
+        Ok(self.delete_bodies() || more || purged != Purged::Nothing)
     }
 
     /// Where the file of a body is.
@@ -464,6 +555,15 @@ impl Store {
         read: impl FnOnce(&Connection) -> Result<T, OutboxError>,
     ) -> Result<T, OutboxError> {
         self.writer.check_moved()?;
+        let found = self.read_whole(read);
+        self.writer.note_damage(&found);
+        found
+    }
+
+    fn read_whole<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, OutboxError>,
+    ) -> Result<T, OutboxError> {
         let reader = self.lock_reader();
         let reader = reader.as_ref().ok_or(OutboxError::Closed)?;
         let transaction = reader.unchecked_transaction()?;

@@ -32,8 +32,9 @@ pub(super) fn take(
         if part.parent != parent {
             continue;
         }
-        let found = find(&part.from, result)
-            .and_then(|value| with(tx, template, &values, n, value.clone()).map(|all| (all, value)));
+        let found = find(&part.from, result).and_then(|value| {
+            with(tx, template, &values, n, value.clone()).map(|all| (all, value))
+        });
         match found {
             Ok((all, value)) => {
                 values = all;
@@ -104,7 +105,8 @@ pub(super) fn resolve(
     tx.connection
         .prepare_cached(
             "INSERT INTO resolved (seq, url, headers, body, body_digest, checksum)
-             VALUES (:seq, :url, :headers, :body, :body_digest, :checksum)",
+             VALUES (:seq, :url, :headers, :body, :body_digest, :checksum)
+             ON CONFLICT (seq) DO NOTHING",
         )?
         .execute(named_params! {
             ":seq": seq,

@@ -2,28 +2,28 @@
 
 use std::time::Duration;
 
-use rusqlite::named_params;
+use rusqlite::{Connection, named_params};
 
 use super::attempts;
 use super::intake::thaw;
 use super::order::parents;
 use super::parts;
 use super::profiles;
-use super::rows::Want;
+use super::rows::{Want, read_id, spell_hold};
 use super::step::rebase_one;
-use super::submissions::{self, Due, Row, ask, by_id, change, floor_left};
+use super::submissions::{self, Due, Row, ask, by_id, change, floor_left, or_quarantine};
 use super::takeover::quiet_time;
 use super::view::{self, answer_checksum};
 use super::writer::Tx;
 use crate::error::OutboxError;
 use crate::model::id::SubmissionId;
 use crate::model::links::PartValue;
-use crate::model::outcome::{CancelOutcome, Resolution, Snapshot};
+use crate::model::outcome::{CancelOutcome, Resolution, ResolvedAll, Snapshot};
 use crate::model::request::invalid;
 use crate::model::state::{Decision, Event, HoldReason, SubmissionState};
 use crate::model::submission::Effect;
 use crate::policy::age::{key_lifetime, lifetime_over};
-use crate::policy::limits::Limits;
+use crate::policy::limits::{Limits, STEP_ROWS};
 use crate::policy::profile::KeyScope;
 
 /// Cancels, or asks for it while an attempt is open.
@@ -95,6 +95,70 @@ pub(super) fn resolve(
         }
     }
     Ok(view::whole(tx.connection, id)?)
+}
+
+/// How far a decision about many has come.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ResolvingAll {
+    /// Everything up to this position has been looked at.
+    pub(super) after: i64,
+    pub(super) resolved: ResolvedAll,
+}
+
+/// The position of the last that is held.
+pub(super) fn last_held(connection: &Connection) -> rusqlite::Result<Option<i64>> {
+    connection
+        .prepare_cached("SELECT max(seq) FROM submission WHERE state = 'held'")?
+        .query_row([], |row| row.get(0))
+}
+
+/// Carries a decision out for some of those up to `last` that are held for a reason, each at the
+/// revision that it has now.
+pub(super) fn resolve_some(
+    tx: &Tx<'_>,
+    so_far: ResolvingAll,
+    last: i64,
+    reason: HoldReason,
+    resolution: &Resolution,
+    limits: &Limits,
+    credentials: Option<i64>,
+) -> Result<ResolvingAll, OutboxError> {
+    let ResolvingAll {
+        mut after,
+        mut resolved,
+    } = so_far;
+    let rows: Vec<(i64, [u8; 16], i64, Option<String>)> = tx
+        .connection
+        .prepare_cached(
+            "SELECT seq, id, revision, reason FROM submission INDEXED BY submission_held
+             WHERE state = 'held' AND seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3",
+        )?
+        .query_map((after, last, STEP_ROWS as i64), |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+        })?
+        .collect::<Result<_, _>>()?;
+    let more = rows.len() == STEP_ROWS;
+    for (seq, id, revision, held_for) in rows {
+        after = seq;
+        if held_for.as_deref() != Some(spell_hold(&reason)) {
+            continue;
+        }
+        match resolve(tx, read_id(id), revision, resolution, limits, credentials) {
+            Ok(_) => resolved.resolved = resolved.resolved.saturating_add(1),
+            Err(OutboxError::NeedsConsent { .. } | OutboxError::CannotRetry { .. }) => {
+                resolved.refused = resolved.refused.saturating_add(1);
+            }
+            // A row that can't be read is put aside.
+            Err(error) => {
+                or_quarantine::<Snapshot>(tx, seq, Err(error))?;
+                resolved.refused = resolved.refused.saturating_add(1);
+            }
+        }
+    }
+    Ok(ResolvingAll {
+        after: if more { after } else { last },
+        resolved,
+    })
 }
 
 fn retry(
@@ -203,13 +267,14 @@ fn happened(tx: &Tx<'_>, row: &mut Row, result: Option<&str>) -> Result<(), Outb
 
 /// Ends a backoff early, never a server's wait or a quiet time.
 pub(super) fn wake(tx: &Tx<'_>, id: SubmissionId) -> Result<Snapshot, OutboxError> {
-    let Some(row) = by_id(tx.connection, id)? else {
+    let Some(mut row) = by_id(tx.connection, id)? else {
         return view::snapshot(tx.connection, id)?.ok_or(OutboxError::UnknownId { id });
     };
     rebase_one(tx, row.seq)?;
-    tx.connection
+    let woken = tx
+        .connection
         .prepare_cached(
-            "UPDATE submission SET
+            "UPDATE submission SET revision = revision + 1,
                 due_wall = due_wall - (due_uptime - max(coalesce(floor_uptime, :now), :now)),
                 due_uptime = max(coalesce(floor_uptime, :now), :now)
              WHERE seq = :seq AND boot = :boot AND due_uptime > max(coalesce(floor_uptime, :now), :now)",
@@ -219,7 +284,8 @@ pub(super) fn wake(tx: &Tx<'_>, id: SubmissionId) -> Result<Snapshot, OutboxErro
             ":boot": tx.boot,
             ":seq": row.seq,
         })?;
-    if row.state == SubmissionState::Pending {
+    if woken > 0 {
+        row.revision += 1;
         submissions::feed(tx, &row)?;
     }
     Ok(view::whole(tx.connection, id)?)

@@ -40,22 +40,28 @@ fn bury(tx: &Tx<'_>, before: WallMs) -> rusqlite::Result<bool> {
         .query_map((before.0, STEP_ROWS as i64), |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     for seq in &old {
-        tx.connection
-            .prepare_cached(
-                "INSERT INTO tombstone (id, fingerprint, account, method, effect, state, reason,
-                    revision, attempts, status, accepted_wall, settled_wall)
-                 SELECT s.id, s.fingerprint, s.account, r.method, s.effect, s.state, s.reason,
-                    s.revision, s.attempts, w.status, s.accepted_wall, s.settled_wall
-                 FROM submission s JOIN request r ON r.seq = s.seq
-                    LEFT JOIN answer w ON w.attempt = s.result
-                 WHERE s.seq = ?1",
-            )?
-            .execute([seq])?;
-        tx.connection
-            .prepare_cached("DELETE FROM submission WHERE seq = ?1")?
-            .execute([seq])?;
+        bury_one(tx, *seq)?;
     }
     Ok(old.len() == STEP_ROWS)
+}
+
+/// Leaves nothing but the tombstone of a settled submission.
+pub(super) fn bury_one(tx: &Tx<'_>, seq: i64) -> rusqlite::Result<()> {
+    tx.connection
+        .prepare_cached(
+            "INSERT INTO tombstone (id, fingerprint, account, method, effect, state, reason,
+                revision, attempts, status, accepted_wall, settled_wall)
+             SELECT s.id, s.fingerprint, s.account, coalesce(r.method, ''), s.effect, s.state,
+                s.reason, s.revision, s.attempts, w.status, s.accepted_wall, s.settled_wall
+             FROM submission s LEFT JOIN request r ON r.seq = s.seq
+                LEFT JOIN answer w ON w.attempt = s.result
+             WHERE s.seq = ?1",
+        )?
+        .execute([seq])?;
+    tx.connection
+        .prepare_cached("DELETE FROM submission WHERE seq = ?1")?
+        .execute([seq])?;
+    Ok(())
 }
 
 /// Drops old tombstones of time-ordered IDs. From then on an unknown ID that is as old as the newest

@@ -56,12 +56,24 @@ pub(super) fn unreadable() -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, Type::Text, "not a known spelling".into())
 }
 
+/// An ID that led to the row of another: a damaged index, which SQLite doesn't notice.
+pub(super) fn another_row() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(
+        rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
+        Some("an index leads to another row".to_owned()),
+    )
+}
+
+pub(super) fn spell_hold(reason: &HoldReason) -> &'static str {
+    spell(&HOLDS, reason)
+}
+
 /// State and reason, in two columns.
 pub(super) fn spell_state(state: &SubmissionState) -> (&'static str, Option<String>) {
     match state {
         SubmissionState::Pending => ("pending", None),
         SubmissionState::InFlight => ("in_flight", None),
-        SubmissionState::Held { reason } => ("held", Some(spell(&HOLDS, reason).to_owned())),
+        SubmissionState::Held { reason } => ("held", Some(spell_hold(reason).to_owned())),
         SubmissionState::Succeeded => ("succeeded", None),
         SubmissionState::Rejected { reason } => {
             ("rejected", Some(spell(&REJECTS, reason).to_owned()))

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::claim::{Claim, claim, has_ready};
 use super::gates::{self, Access, SignedIn, Terms, Way, awaits_unmetered, signed_in, ways};
 use super::owner::{self, LockFile, Owner};
+use super::purge::{self, Purged};
 use super::settle::{Finished, settle};
 use super::submissions::{self, Due, Row, ask, change, or_quarantine};
 use super::takeover::take_over;
@@ -52,6 +53,10 @@ pub(crate) struct Stepped {
     pub(crate) signed_in: Option<SignedIn>,
     /// Submissions of that account wait for nothing but credentials.
     pub(crate) needs_credentials: bool,
+    /// How far the purges of accounts have come.
+    pub(crate) purged: Purged,
+    /// The attempts that this outbox has in flight, if it has any on the wire.
+    pub(crate) in_flight: Vec<i64>,
 }
 
 pub(super) fn step(
@@ -70,6 +75,7 @@ pub(super) fn step(
     let holds = owner::lease(tx, owner)?.is_some_and(|end| tx.now.uptime <= end);
     let lapsed = step.on_the_wire && !holds;
     let others_wait = take_over(tx, owner, limits, dead)?;
+    let purged = purge::piece(tx)?;
     expire(tx, &mut settled)?;
     promote(tx)?;
     // Before the claim, which depends on whose turn it is.
@@ -96,7 +102,16 @@ pub(super) fn step(
         awaits_unmetered: awaits_unmetered(tx, &step.terms)?,
         signed_in: signed_in(tx.connection)?,
         needs_credentials: ways.iter().any(|way| way.access == Access::Credentials),
-        chores: earliest([next_expiry(tx)?, others_wait]),
+        chores: earliest([
+            next_expiry(tx)?,
+            others_wait,
+            (purged != Purged::Nothing).then_some(Duration::ZERO),
+        ]),
+        purged,
+        in_flight: match step.on_the_wire {
+            true => owner::in_flight(tx, owner)?,
+            false => Vec::new(),
+        },
     })
 }
 

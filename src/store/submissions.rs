@@ -6,7 +6,8 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, named_params};
 
 use super::rows::{
-    Want, read_effect, read_id, read_lane_policy, read_state, read_want, spell_state, spell_want,
+    Want, another_row, read_effect, read_id, read_lane_policy, read_state, read_want, spell_state,
+    spell_want,
 };
 use super::writer::Tx;
 use super::{attempts, bodies, order};
@@ -113,10 +114,14 @@ pub(super) fn by_seq(connection: &Connection, seq: i64) -> rusqlite::Result<Row>
 }
 
 pub(super) fn by_id(connection: &Connection, id: SubmissionId) -> rusqlite::Result<Option<Row>> {
-    connection
+    let row = connection
         .prepare_cached(&format!("SELECT {COLUMNS} FROM submission WHERE id = ?1"))?
         .query_row([id.as_bytes()], read_row)
-        .optional()
+        .optional()?;
+    match row {
+        Some(row) if row.id != id => Err(another_row()),
+        row => Ok(row),
+    }
 }
 
 /// Takes a row out of the queue.

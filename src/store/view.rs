@@ -4,32 +4,29 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow};
 
-use super::rows::{read_effect, read_headers, read_id, read_state, unreadable};
+use super::rows::{another_row, read_effect, read_headers, read_id, read_state, unreadable};
 use super::waiting::{self, waiting_for};
 use crate::clock::WallMs;
 use crate::model::fingerprint::PartHash;
 use crate::model::id::SubmissionId;
-use crate::model::outcome::{ListFilter, ListState, Outcome, PageRequest, Snapshot, SnapshotPage};
+use crate::model::outcome::{Outcome, Snapshot};
 use crate::model::state::SubmissionState;
 use crate::model::submission::Header;
 
-/// Entries of one page at most.
-const PAGE_MOST: u32 = 1_000;
-
 /// What [`read_snapshot`] reads, of a submission `s` and its request `r`.
-fn columns() -> String {
+pub(super) fn columns() -> String {
     format!(
         "s.seq, s.id, s.account, r.method,
-        coalesce((SELECT url FROM resolved WHERE seq = s.seq), r.url) AS url, s.effect, s.lane, s.replaces, s.state, s.reason,
-            s.revision, s.accepted_wall, s.attempts, s.problem, s.late_evidence, s.result,
-            s.settled_wall, {waiting},
+            coalesce((SELECT url FROM resolved WHERE seq = s.seq), r.url) AS url, s.effect, s.lane,
+            s.replaces, s.state, s.reason, s.revision, s.accepted_wall, s.attempts, s.problem,
+            s.late_evidence, s.result, s.settled_wall, {waiting},
             EXISTS (SELECT 1 FROM attempt a WHERE a.submission = s.seq
                 AND a.mark IN ('open', 'unknown')) AS in_doubt",
         waiting = waiting::COLUMNS
     )
 }
 
-fn read_snapshot(row: &SqlRow<'_>) -> rusqlite::Result<Snapshot> {
+pub(super) fn read_snapshot(row: &SqlRow<'_>) -> rusqlite::Result<Snapshot> {
     let state = read_state(
         row.get_ref("state")?.as_str()?,
         row.get_ref("reason")?.as_str_or_null()?,
@@ -112,6 +109,9 @@ fn living(connection: &Connection, id: SubmissionId) -> rusqlite::Result<Option<
     let Some((mut snapshot, result)) = found else {
         return Ok(None);
     };
+    if snapshot.id != id {
+        return Err(another_row());
+    }
     if let (Some(outcome), Some(attempt)) = (&mut snapshot.outcome, result) {
         fill(connection, outcome, attempt)?;
     }
@@ -215,46 +215,6 @@ pub(super) fn tombstone(
             Ok((row.get("fingerprint")?, snapshot))
         })
         .optional()
-}
-
-/// A page in the order of acceptance, without the answers' bodies.
-pub(super) fn list(
-    connection: &Connection,
-    filter: &ListFilter,
-    page: PageRequest,
-) -> rusqlite::Result<SnapshotPage> {
-    let condition = match filter.state {
-        None => "1",
-        Some(ListState::Moving) => "s.state IN ('pending', 'in_flight')",
-        Some(ListState::Held) => "s.state = 'held'",
-        Some(ListState::Settled) => "s.settled_wall IS NOT NULL",
-    };
-    let limit = page.limit.clamp(1, PAGE_MOST);
-    let mut statement = connection.prepare_cached(&format!(
-        "SELECT {}, w.status AS answer_status, w.missing AS answer_missing
-         FROM submission s JOIN request r ON r.seq = s.seq LEFT JOIN answer w ON w.attempt = s.result
-         WHERE s.seq > ?1 AND {condition} ORDER BY s.seq LIMIT ?2",
-        columns()
-    ))?;
-    let mut rows = statement.query((page.after, limit))?;
-    let mut snapshots = Vec::new();
-    let mut last = None;
-    while let Some(row) = rows.next()? {
-        let mut snapshot = read_snapshot(row)?;
-        if let Some(outcome) = &mut snapshot.outcome {
-            outcome.status = row.get("answer_status")?;
-            outcome.result_missing = row
-                .get::<_, Option<bool>>("answer_missing")?
-                .unwrap_or_default();
-        }
-        last = Some(row.get::<_, i64>("seq")?);
-        snapshots.push(snapshot);
-    }
-    let full = snapshots.len() == limit as usize;
-    Ok(SnapshotPage {
-        snapshots,
-        next: last.filter(|_| full),
-    })
 }
 
 /// How many there are of what.

@@ -155,12 +155,34 @@ impl Writer {
         }
     }
 
+    /// Moves what is in the log into the database and empties it. What another process is reading stays
+    /// for a later checkpoint.
+    pub(super) fn clear_log(&self) {
+        if let Some(open) = lock(&self.open).as_ref() {
+            let cleared = open
+                .connection
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            drop(cleared);
+        }
+    }
+
     /// Refuses once the file was moved or deleted under the open database.
     pub(super) fn check_moved(&self) -> Result<(), StorageError> {
         if self.moved.load(Ordering::Acquire) {
             Err(StorageError::Moved)
         } else {
             Ok(())
+        }
+    }
+
+    /// Remembers that damage was met, for the next opening.
+    pub(super) fn note_damage<T>(&self, result: &Result<T, OutboxError>) {
+        if let Err(OutboxError::Storage {
+            storage: StorageError::Corrupt { .. },
+        }) = result
+            && let Some(open) = lock(&self.open).as_ref()
+        {
+            open.guards.suspect();
         }
     }
 
@@ -195,7 +217,11 @@ impl Writer {
             let mut state = lock(&slot.state);
             loop {
                 match std::mem::replace(&mut *state, SlotState::Taken) {
-                    SlotState::Done(result) => return result,
+                    SlotState::Done(result) => {
+                        drop(state);
+                        self.note_damage(&result);
+                        return result;
+                    }
                     SlotState::Lead => break,
                     SlotState::Waiting | SlotState::Taken => {
                         *state = SlotState::Waiting;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use submit_once::{HoldReason, Outbox, OutboxError, Resolution, Snapshot, SubmissionState, Waited};
+use submit_once::{
+    CancelOutcome, HoldReason, Outbox, OutboxError, Resolution, Snapshot, SubmissionState, Waited,
+};
 
 use crate::common::Place;
 use crate::common::sim::{World, drain, lost, order, simulate, status};
@@ -206,5 +208,227 @@ fn a_changed_profile_is_damage() {
                 reason: HoldReason::Damaged
             }
         );
+    });
+}
+
+/// A screen that shows an older state decides nothing: neither of two answers to one question counts
+/// twice.
+#[test]
+fn of_two_decisions_about_one_revision_the_first_counts() {
+    let place = Place::new();
+    simulate(8, |world| async move {
+        let (outbox, other) = (world.open(&place), world.open_apart(&place));
+        let snapshot = held(&world, &outbox).await;
+        let retry = Resolution::RetrySameKey {
+            accept_second_effect: false,
+        };
+        let retried = outbox
+            .resolve(snapshot.id, snapshot.revision, retry.clone())
+            .unwrap();
+        assert!(retried.revision > snapshot.revision);
+        for decision in [retry, Resolution::GiveUp] {
+            let second = other.resolve(snapshot.id, snapshot.revision, decision);
+            let Err(OutboxError::Stale { current }) = second else {
+                panic!("{second:?}");
+            };
+            assert_eq!(current.revision, retried.revision);
+        }
+    });
+}
+
+/// P4: neither a decision nor a wake-up shortens the quiet time, and what is held isn't set going by a
+/// wake-up.
+#[test]
+fn no_way_to_become_due_is_shorter_than_the_floor() {
+    let place = Place::new();
+    simulate(9, |world| async move {
+        let outbox = world.open(&place);
+        let quiet = Duration::from_secs(15);
+        world.network.play([lost(), status(400), lost()]);
+        let order = order(&outbox, "form");
+        outbox.submit(order.clone()).unwrap();
+        outbox.start().unwrap();
+        world.pass(Duration::from_secs(1)).await;
+        let asleep = outbox.snapshot(order.id).unwrap();
+        let woken = outbox.wake(order.id).unwrap();
+        let due = woken.next_attempt_at.unwrap();
+        assert!(due <= asleep.next_attempt_at.unwrap());
+        outbox.wait(order.id, HOUR).await.unwrap();
+        let seen = world.network.seen();
+        assert!(seen[1].at - seen[0].at >= quiet, "{:?}", seen[1].at);
+
+        let held = outbox.wake(order.id).unwrap();
+        assert!(matches!(held.state, SubmissionState::Held { .. }));
+        let retry = || Resolution::RetrySameKey {
+            accept_second_effect: false,
+        };
+        outbox.resolve(order.id, held.revision, retry()).unwrap();
+        world.pass(Duration::from_secs(1)).await;
+        assert_eq!(world.network.seen().len(), 3);
+        let cancelled = outbox.cancel(order.id).unwrap();
+        let CancelOutcome::MayHaveHappened { snapshot } = cancelled else {
+            panic!("{cancelled:?}");
+        };
+        outbox
+            .resolve(order.id, snapshot.revision, retry())
+            .unwrap();
+        outbox.wake(order.id).unwrap();
+        outbox.wait(order.id, HOUR).await.unwrap();
+        let seen = world.network.seen();
+        assert!(seen[3].at - seen[2].at >= quiet, "{:?}", seen[3].at);
+    });
+}
+
+/// A wake-up is a change that observers see, once; one that hastens nothing is none.
+#[test]
+fn a_wake_up_has_a_revision_of_its_own_or_none() {
+    let place = Place::new();
+    simulate(10, |world| async move {
+        let outbox = world.open(&place);
+        world.network.play([status(503)]);
+        let order = order(&outbox, "form");
+        outbox.submit(order.clone()).unwrap();
+        let before = outbox.stats().unwrap().last_cursor;
+        let ready = outbox.wake(order.id).unwrap();
+        assert_eq!(ready.revision, 1);
+        assert_eq!(outbox.stats().unwrap().last_cursor, before);
+        drain(&outbox).await;
+        let waiting = outbox.snapshot(order.id).unwrap();
+        let woken = outbox.wake(order.id).unwrap();
+        assert_eq!(woken.revision, waiting.revision + 1);
+        assert!(woken.next_attempt_at < waiting.next_attempt_at);
+        let again = outbox.wake(order.id).unwrap();
+        assert_eq!(again.revision, woken.revision);
+    });
+}
+
+/// The budget of before a decision is not held against what comes after it.
+#[test]
+fn a_decision_gives_the_whole_budget_again() {
+    let place = Place::new();
+    simulate(11, |world| async move {
+        let limits = submit_once::Limits {
+            retry_attempts: 4,
+            retry_time: Duration::from_secs(1),
+            ..Default::default()
+        };
+        let outbox = world.open_with(world.config(&place).limits(limits));
+        // In doubt, so that the end of the budget is a hold.
+        world.network.play([lost()]);
+        world.network.always(|_| status(502));
+        let order = order(&outbox, "form");
+        outbox.submit(order.clone()).unwrap();
+        outbox.start().unwrap();
+        let mut sent = Vec::new();
+        for _ in 0..3 {
+            let waited = outbox.wait(order.id, HOUR * 9).await.unwrap();
+            let Waited::Held { snapshot } = waited else {
+                panic!("{waited:?}");
+            };
+            sent.push(world.network.sent());
+            let retry = Resolution::RetrySameKey {
+                accept_second_effect: false,
+            };
+            outbox
+                .resolve(snapshot.id, snapshot.revision, retry)
+                .unwrap();
+        }
+        assert_eq!(sent, [5, 9, 13], "four answers each");
+    });
+}
+
+/// Some hundred, as of a copy of the database, with some of other kinds between them.
+#[test]
+fn everything_held_for_a_reason_is_decided_in_one_call_and_nothing_else() {
+    let place = Place::new();
+    simulate(12, |world| async move {
+        let outbox = world.open(&place);
+        let orders: Vec<_> = (0..400)
+            .map(|n| order(&outbox, &format!("form {n}")))
+            .collect();
+        outbox.submit_all(orders.clone()).unwrap();
+        place
+            .sql()
+            .execute_batch(
+                "UPDATE submission SET state = 'held', ready = 0, reason = CASE
+                    WHEN seq % 10 = 0 THEN 'conflict' ELSE 'restored' END WHERE seq <= 390",
+            )
+            .unwrap();
+        let retry = Resolution::RetrySameKey {
+            accept_second_effect: true,
+        };
+        let released = outbox
+            .resolve_all(HoldReason::Restored, retry.clone())
+            .unwrap();
+        assert_eq!((released.resolved, released.refused), (351, 0));
+        let held = outbox
+            .list(
+                submit_once::ListFilter::of(submit_once::ListState::Held),
+                Default::default(),
+            )
+            .unwrap();
+        assert_eq!(held.snapshots.len(), 39);
+        let again = outbox.resolve_all(HoldReason::Restored, retry).unwrap();
+        assert_eq!(again, submit_once::ResolvedAll::default());
+        let stopped = outbox
+            .resolve_all(HoldReason::Conflict, Resolution::GiveUp)
+            .unwrap();
+        assert_eq!((stopped.resolved, stopped.refused), (39, 0));
+        drain(&outbox).await;
+        assert_eq!(world.network.sent(), 361);
+    });
+}
+
+/// What a decision can't be made for stays, and is counted: the others don't wait for it.
+#[test]
+fn a_decision_about_many_leaves_those_that_need_a_consent_or_cannot_be_sent() {
+    let place = Place::new();
+    simulate(13, |world| async move {
+        let outbox = world.open(&place);
+        world.network.always(|_| lost());
+        let unkeyed = order(&outbox, "unkeyed").effect(submit_once::Effect::Unkeyed);
+        outbox.submit(unkeyed.clone()).unwrap();
+        outbox.start().unwrap();
+        outbox.wait(unkeyed.id, HOUR).await.unwrap();
+        world.network.always(|_| status(412));
+        let conflicts = ["a", "b"].map(|slot| order(&outbox, slot));
+        for order in &conflicts {
+            outbox.submit(order.clone()).unwrap();
+            outbox.wait(order.id, HOUR).await.unwrap();
+        }
+        place
+            .sql()
+            .execute_batch("UPDATE submission SET reason = 'outcome_unknown' WHERE state = 'held'")
+            .unwrap();
+        let retry = |accept_second_effect| Resolution::RetrySameKey {
+            accept_second_effect,
+        };
+        world.network.always(|_| status(201));
+        let some = outbox
+            .resolve_all(HoldReason::OutcomeUnknown, retry(false))
+            .unwrap();
+        assert_eq!((some.resolved, some.refused), (2, 1));
+        for order in &conflicts {
+            outbox.wait(order.id, HOUR).await.unwrap();
+        }
+        assert_eq!(world.network.sent(), 5, "each of the two once more");
+        let with_consent = outbox
+            .resolve_all(HoldReason::OutcomeUnknown, retry(true))
+            .unwrap();
+        assert_eq!((with_consent.resolved, with_consent.refused), (1, 0));
+        outbox.wait(unkeyed.id, HOUR).await.unwrap();
+        assert_eq!(world.network.sent(), 6);
+
+        place
+            .sql()
+            .execute_batch(
+                "DROP TRIGGER submission_final; UPDATE submission SET state = 'held',
+                    reason = 'damaged', settled_wall = NULL WHERE seq > 1",
+            )
+            .unwrap();
+        let damaged = outbox
+            .resolve_all(HoldReason::Damaged, retry(true))
+            .unwrap();
+        assert_eq!((damaged.resolved, damaged.refused), (0, 2));
     });
 }

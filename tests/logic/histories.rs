@@ -52,7 +52,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         4 => (0..3_usize, any::<bool>()).prop_map(|(lane, rejects_rest)| Op::Order { lane, rejects_rest }),
         4 => (0..2_usize).prop_map(|key| Op::Draft { key }),
-        // 3 => index().prop_map(|of| Op::Photo { of }),
+        3 => index().prop_map(|of| Op::Photo { of }),
         6 => prop::sample::select(vec![0, 1, 3, 20, 400]).prop_map(|seconds| Op::Pass { seconds }),
         1 => index().prop_map(|which| Op::Cancel { which }),
         1 => index().prop_map(|which| Op::Wake { which }),

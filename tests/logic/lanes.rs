@@ -521,3 +521,28 @@ fn many_lanes_at_once() {
         }
     });
 }
+
+/// A late answer reopens what was passed; the one on the wire still goes first.
+#[test]
+fn a_passed_head_that_a_late_answer_reopens_waits_for_the_one_on_the_wire() {
+    let place = Place::new();
+    simulate(19, |world| async move {
+        let outbox = world.open(&place);
+        world.network.play([Play::Silence, status(400)]);
+        world.network.always(takes(60));
+        let all = ["a", "b"]
+            .map(|name| in_lane(&outbox, name, "orders").lane_policy(LanePolicy::Continue));
+        for submission in &all {
+            outbox.submit(submission.clone()).unwrap();
+        }
+        outbox.start().unwrap();
+        world.pass(Duration::from_secs(120)).await;
+        assert_eq!(trace(&world), ["a", "a", "b"]);
+        world.network.take().answered(answer(400, "{}"));
+        world.pass(Duration::from_secs(5)).await;
+        assert_eq!(state(&outbox, all[0].id), SubmissionState::Pending);
+        assert_eq!(trace(&world), ["a", "a", "b"], "b is on the wire");
+        world.pass(HOUR).await;
+        assert_eq!(trace(&world), ["a", "a", "b", "a"]);
+    });
+}

@@ -334,6 +334,28 @@ fn the_wait_outlives_a_reboot() {
     });
 }
 
+/// After a reboot nobody knows how much of it is over: it counts anew, for a version that comes then too.
+#[test]
+fn a_version_that_comes_after_a_reboot_waits_as_well() {
+    let place = Place::new();
+    simulate(17, |world| async move {
+        let outbox = world.open(&place);
+        world.network.play([lost()]);
+        let one = draft(&outbox, 1);
+        outbox.submit(one).unwrap();
+        outbox.start().unwrap();
+        world.pass(SECOND * 5).await;
+        drop(outbox);
+        world.clock.reboot();
+        let outbox = world.open(&place);
+        let two = draft(&outbox, 2);
+        outbox.submit(two.clone()).unwrap();
+        outbox.start().unwrap();
+        outbox.wait(two.id, HOUR).await.unwrap();
+        assert_eq!(trace(&world), [(1, 0), (2, 20)]);
+    });
+}
+
 #[test]
 fn when_the_newer_version_ends_without_success_the_older_one_goes_on() {
     let place = Place::new();

@@ -153,6 +153,57 @@ fn small_bodies_tell_nothing_and_nobody_is_told_after_a_change_of_listeners() {
     });
 }
 
+/// A screen that opens in the middle of an upload shows where it is, whether anybody listens or not.
+#[test]
+fn a_snapshot_shows_how_far_a_body_has_come_while_it_is_on_the_wire() {
+    let place = Place::new();
+    simulate(4, |world| async move {
+        let (outbox, other) = (world.open(&place), world.open_apart(&place));
+        world.network.play([hand_over(), hand_over()]);
+        let (large, small) = (
+            upload(&outbox, "large", TOTAL),
+            upload(&outbox, "small", 10),
+        );
+        let progress = |outbox: &Outbox, id| outbox.snapshot(id).unwrap().progress;
+        assert_eq!(progress(&outbox, large), None, "not on the wire");
+        outbox.start().unwrap();
+        soon(&world).await;
+        let sent = |sent| {
+            Some(UploadProgress {
+                id: large,
+                sent,
+                total: TOTAL,
+            })
+        };
+        assert_eq!(progress(&outbox, large), sent(0));
+        let (one, two) = (world.network.take(), world.network.take());
+        one.progress(7_000);
+        two.progress(5);
+        assert_eq!(progress(&outbox, large), sent(7_000));
+        assert_eq!(progress(&outbox, small), None, "not worth a bar");
+        assert_eq!(progress(&other, large), None, "another process");
+        let listed = outbox
+            .list(submit_once::ListFilter::all(), Default::default())
+            .unwrap();
+        assert_eq!(listed.snapshots[0].progress, sent(7_000));
+        // It begins anew, and so does the bar.
+        world.network.play([hand_over()]);
+        one.failed(submit_once::Fault::Lost);
+        soon(&world).await;
+        assert_eq!(progress(&outbox, large), None);
+        world.pass(Duration::from_secs(60)).await;
+        assert_eq!(progress(&outbox, large), sent(0));
+        one.progress(9_000);
+        assert_eq!(
+            progress(&outbox, large),
+            sent(0),
+            "of an attempt that is over"
+        );
+        outbox.suspend().unwrap();
+        assert_eq!(progress(&outbox, large), None);
+    });
+}
+
 #[test]
 fn each_handle_of_a_path_has_a_listener_of_its_own() {
     let place = Place::new();

@@ -51,8 +51,7 @@ pub(super) fn enter(tx: &Tx<'_>, row: &Row) -> Result<(), OutboxError> {
 
 /// Notes a change, for [`follow_up`].
 pub(super) fn touch(tx: &Tx<'_>, row: &Row, left_the_wire: bool) {
-    if row.lane.is_some() || row.replaces.is_some() || row.children || row.blockers & PARENT != 0
-    {
+    if row.lane.is_some() || row.replaces.is_some() || row.children || row.blockers & PARENT != 0 {
         tx.touched.borrow_mut().push_back(Touched {
             seq: row.seq,
             left_the_wire,

@@ -6,7 +6,7 @@
 
 use rusqlite::Connection;
 
-use super::{PARENT, block, touch, unblock};
+use super::{NEWER, PARENT, block, unblock};
 use crate::error::OutboxError;
 use crate::model::id::SubmissionId;
 use crate::model::parts::ParentResult;
@@ -30,6 +30,13 @@ pub(in crate::store) fn check(
             view::snapshot(connection, *id)?.ok_or(OutboxError::UnknownParent { id: *id })?;
         if parent.account != request.account {
             return Err(invalid("after", "a parent belongs to another account"));
+        }
+        // With children it would go before the newer one, which may have been sent.
+        if submissions::by_id(connection, *id)?.is_some_and(|row| row.blockers & NEWER != 0) {
+            return Err(invalid(
+                "after",
+                "a parent waits for a newer one of its latest-wins key: depend on that",
+            ));
         }
         let children: u32 = connection
             .prepare_cached(
@@ -81,9 +88,6 @@ fn wait_for(tx: &Tx<'_>, child: i64, id: SubmissionId) -> Result<(), OutboxError
     tx.connection
         .prepare_cached("UPDATE submission SET children = 1 WHERE seq = ?1")?
         .execute([parent.seq])?;
-    // An older version of a latest-wins key may have waited for a newer one; with children it goes
-    // first.
-    touch(tx, &parent, false);
     Ok(())
 }
 
@@ -138,7 +142,11 @@ fn parent_succeeded(
     }
     let Some(template) = thaw(tx.connection, &child)? else {
         let transition = ask(tx, &child, Event::RowDamaged)?;
-        note_problem(tx, &child, "the stored bytes are not the ones that were accepted")?;
+        note_problem(
+            tx,
+            &child,
+            "the stored bytes are not the ones that were accepted",
+        )?;
         return change(tx, &mut child, &transition, Due::Unchanged);
     };
     parts::take(tx, &child, &template, parent, result)?;
@@ -164,7 +172,11 @@ fn fail(tx: &Tx<'_>, row: &mut Row) -> Result<(), OutboxError> {
     if transition.next.visible == row.state {
         return Ok(());
     }
-    note_problem(tx, row, "a submission that it depends on ended without success")?;
+    note_problem(
+        tx,
+        row,
+        "a submission that it depends on ended without success",
+    )?;
     change(tx, row, &transition, Due::Unchanged)
 }
 
@@ -202,9 +214,11 @@ pub(in crate::store) fn failed(connection: &Connection, row: &Row) -> rusqlite::
 /// What a submission that has succeeded has for its children. A tombstone has nothing.
 fn result_of(tx: &Tx<'_>, id: SubmissionId) -> rusqlite::Result<ParentResult> {
     let outcome = view::snapshot(tx.connection, id)?.and_then(|snapshot| snapshot.outcome);
-    Ok(outcome.map_or_else(ParentResult::default, |outcome| ParentResult {
-        content_type: outcome.content_type,
-        headers: outcome.headers,
-        body: outcome.body,
-    }))
+    Ok(
+        outcome.map_or_else(ParentResult::default, |outcome| ParentResult {
+            content_type: outcome.content_type,
+            headers: outcome.headers,
+            body: outcome.body,
+        }),
+    )
 }

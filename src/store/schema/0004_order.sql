@@ -85,8 +85,16 @@ UPDATE meta SET
     settled = (SELECT count(*) FROM submission WHERE settled_wall IS NOT NULL),
     result_bytes = (SELECT coalesce(sum(length(body)), 0) FROM answer);
 
--- Signed out for good: what is left of it is still to be ended and dropped.
-ALTER TABLE account ADD COLUMN purging INTEGER NOT NULL DEFAULT 0;
+-- Signed out for good: what it submitted before this position is still to be ended and dropped, the
+-- latest first. NULL: nothing is.
+ALTER TABLE account ADD COLUMN purging INTEGER;
+CREATE INDEX account_purging ON account (purging) WHERE purging IS NOT NULL;
+-- What the last purge did so far, as it may take several calls, and processes.
+ALTER TABLE account ADD COLUMN purge_cancelled INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE account ADD COLUMN purge_abandoned INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE account ADD COLUMN purge_succeeded INTEGER NOT NULL DEFAULT 0;
+-- What an account has submitted.
+CREATE INDEX submission_account ON submission (account, seq) WHERE account IS NOT NULL;
 
 -- Numbers since the database was made.
 CREATE TABLE total (
