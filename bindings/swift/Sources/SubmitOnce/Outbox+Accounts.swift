@@ -36,7 +36,7 @@ extension Outbox {
 }
 
 extension RawOutbox {
-    fileprivate func supply(_ credentials: Credentials, of account: String) throws {
+    func supply(_ credentials: Credentials, of account: String) throws {
         try supplyCredentials(
             account: account.carried("account"),
             headers: credentials.headers.carried("credentials"),

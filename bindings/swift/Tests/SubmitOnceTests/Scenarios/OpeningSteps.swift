@@ -16,9 +16,7 @@ let openingSteps: [String: Kind] = [
     "open_report": { _ in onOutbox { $0.openReport.form } },
     "close": { _ in
         { turn in
-            let handle = try turn.handle()
-            handle.isOpen.withLock { $0 = false }
-            await handle.outbox.close()
+            try await turn.handle().closeOutbox()
             return .null
         }
     },

@@ -24,7 +24,7 @@ final class Stage: Sendable {
 
     /// Some outbox has this file open.
     func hasOpen(_ file: String) -> Bool {
-        handles.withLock { $0.values.contains { $0.file == file && $0.isOpen.withLock { $0 } } }
+        handles.withLock { $0.values.contains { $0.hasOpen(file) } }
     }
 
     func handle(_ name: String) throws -> Handle {
@@ -43,7 +43,7 @@ final class Stage: Sendable {
 final class Handle: Sendable {
     let outbox: Outbox
     let file: String
-    let isOpen = Locked(true)
+    private let isOpen = Locked(true)
     private let ears = Locked<[String: Ear]>([:])
 
     init(_ outbox: Outbox, _ file: String) {
@@ -65,6 +65,13 @@ final class Handle: Sendable {
         }
         old?.close()
         return new
+    }
+
+    func hasOpen(_ file: String) -> Bool { file == self.file && isOpen.withLock { $0 } }
+
+    func closeOutbox() async {
+        isOpen.withLock { $0 = false }
+        await outbox.close()
     }
 
     func close() async {
