@@ -57,6 +57,7 @@ mod progress;
 mod runs;
 mod runtime;
 mod store;
+mod trace;
 mod waiting;
 
 pub use cancellation::Cancellation;

@@ -12,11 +12,11 @@ use crate::config::{OutboxConfig, Seams};
 use crate::core::{Core, lock};
 use crate::delivery::engine::NetworkKind;
 use crate::error::{OpenError, OutboxError};
-use crate::metrics::{Calls, Stats};
+use crate::metrics::{self, Stats};
 use crate::model::id::SubmissionId;
 use crate::model::outcome::{
-    CancelOutcome, ChangePage, ListFilter, PageRequest, Receipt, ReceiptKind, Resolution,
-    ResolvedAll, Snapshot, SnapshotPage, WaitingFor,
+    CancelOutcome, ChangePage, ListFilter, PageRequest, Receipt, Resolution, ResolvedAll, Snapshot,
+    SnapshotPage, WaitingFor,
 };
 use crate::model::request::FrozenRequest;
 use crate::model::state::{HoldReason, SubmissionState};
@@ -100,9 +100,10 @@ impl Outbox {
     /// mend. Nothing is stored then.
     pub fn submit(&self, submission: Submission) -> Result<Receipt, OutboxError> {
         let store = self.store()?;
+        let id = submission.id;
         let intake = self.freeze(submission)?;
         let result = store.submit(intake, self.schedules.load(Ordering::Acquire));
-        self.count(result.as_ref());
+        metrics::count(&store, id, result.as_ref());
         let mut receipt = result.map_err(|error| self.see_error(error))?;
         self.core.engine.nudge();
         self.see(&mut receipt.snapshot);
@@ -112,16 +113,24 @@ impl Outbox {
     /// Takes several submissions over, all or none, in one transaction.
     pub fn submit_all(&self, submissions: Vec<Submission>) -> Result<Vec<Receipt>, OutboxError> {
         let store = self.store()?;
+        let first = submissions.first().map(|submission| submission.id);
         let intakes = submissions
             .into_iter()
             .map(|submission| self.freeze(submission))
             .collect::<Result<_, _>>()?;
         let schedules = self.schedules.load(Ordering::Acquire);
-        let mut receipts = store
-            .submit_all(intakes, schedules)
-            .map_err(|error| self.see_error(error))?;
+        let result = store.submit_all(intakes, schedules);
+        if let (Err(error), Some(first)) = (&result, first) {
+            // Nothing was stored. Which one it was for, only a reuse tells.
+            let of = match error {
+                OutboxError::KeyReused { id, .. } | OutboxError::IdTooOld { id } => *id,
+                _ => first,
+            };
+            metrics::count(&store, of, Err(error));
+        }
+        let mut receipts = result.map_err(|error| self.see_error(error))?;
         for receipt in &mut receipts {
-            self.count(Ok(receipt));
+            metrics::count(&store, receipt.id, Ok(receipt));
             self.see(&mut receipt.snapshot);
         }
         self.core.engine.nudge();
@@ -271,15 +280,18 @@ impl Outbox {
         self.store()?.changes(after, limit)
     }
 
-    /// Numbers about the outbox.
+    /// Numbers about the outbox. Costs a read of a few rows, at any length of the queue; waits for a
+    /// commit that is under way.
     pub fn stats(&self) -> Result<Stats, OutboxError> {
-        let counts = self.store()?.counts()?;
-        Ok(self.core.calls.stats(&counts))
+        let numbers = self.store()?.numbers()?;
+        let now = self.core.engine.parts().clock.now().wall;
+        Ok(metrics::stats(&numbers, now))
     }
 
     /// Drops what retention no longer keeps, one small step at a time. True if there may be more. An
     /// idle outbox does it by itself now and then. Ages count by the `Date` of a server that
-    /// answered since the boot; without one nothing is dropped.
+    /// answered since the boot; without one only `keep_results_count` and `keep_results_bytes` drop
+    /// something. What isn't settled is never dropped.
     pub fn retain(&self) -> Result<bool, OutboxError> {
         self.store()?.retain()
     }
@@ -384,20 +396,6 @@ impl Outbox {
             self.core.limits(),
         )?;
         Ok((request, source))
-    }
-
-    fn count(&self, result: Result<&Receipt, &OutboxError>) {
-        let calls = &self.core.calls;
-        Calls::add(&calls.all);
-        match result {
-            Ok(receipt) => match receipt.kind {
-                ReceiptKind::Accepted => {}
-                ReceiptKind::Joined => Calls::add(&calls.joined),
-                ReceiptKind::Replayed => Calls::add(&calls.replayed),
-            },
-            Err(OutboxError::KeyReused { .. }) => Calls::add(&calls.reused),
-            Err(_) => {}
-        }
     }
 }
 

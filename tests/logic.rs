@@ -86,12 +86,20 @@ mod redirects;
 mod replay;
 #[path = "logic/restored.rs"]
 mod restored;
+#[path = "logic/retention.rs"]
+mod retention;
+#[path = "logic/retention_life.rs"]
+mod retention_life;
 #[path = "logic/retries.rs"]
 mod retries;
 #[path = "logic/runs.rs"]
 mod runs;
 #[path = "logic/salvaged.rs"]
 mod salvaged;
+#[path = "logic/stats.rs"]
+mod stats;
+#[path = "logic/telling.rs"]
+mod telling;
 #[path = "logic/token_races.rs"]
 mod token_races;
 #[path = "logic/winding_down.rs"]

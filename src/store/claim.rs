@@ -17,6 +17,7 @@ use crate::policy::age::{Reading, key_lifetime, lifetime_over};
 use crate::policy::classify::History;
 use crate::policy::limits::{FAIR_EVERY, Limits, STEP_ROWS};
 use crate::policy::profile::{KeyScope, ServerProfile};
+use crate::trace::Told;
 
 /// A submission in flight, and its open attempt.
 pub(crate) struct Claim {
@@ -244,6 +245,11 @@ fn claim_one(
     attempts::prune(tx, &row)?;
     let attempt = attempts::open(tx, &row, owner.id, reading, number)?;
     row.attempts += 1;
+    tx.tell(|| Told::Claimed {
+        id: row.id,
+        attempt,
+        number: row.attempts,
+    });
     row.consent = false;
     row.owner = Some(owner.id);
     row.fence = Some(attempt);

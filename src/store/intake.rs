@@ -78,8 +78,11 @@ pub(super) fn accept(
     bodies.note(tx, seq, request)?;
     loss::doubt_if_from_before(tx, seq, request.id)?;
     tx.connection
-        .prepare_cached("UPDATE meta SET unsettled = unsettled + 1, accepted = accepted + 1")?
-        .execute([])?;
+        .prepare_cached(
+            "UPDATE meta SET unsettled = unsettled + 1, accepted = accepted + 1,
+                queued_bytes = queued_bytes + ?1",
+        )?
+        .execute([request.body.length().cast_signed()])?;
     attempts::note_wall(tx)?;
     let mut row = submissions::by_seq(tx.connection, seq)?;
     submissions::feed(tx, &row)?;

@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, named_params};
 
+use super::totals;
 use super::writer::Tx;
 use crate::clock::Now;
 use crate::model::id::SubmissionId;
@@ -74,7 +75,7 @@ fn doubt_where(
     why: &str,
     condition: &str,
 ) -> Result<(), rusqlite::Error> {
-    connection.execute(
+    let raised = connection.execute(
         &format!(
             "INSERT INTO attempt (submission, number, mark, owner, epoch, boot, began_uptime,
                 began_device, began_wall, age, ended_wall, problem)
@@ -90,5 +91,5 @@ fn doubt_where(
             ":why": why,
         },
     )?;
-    Ok(())
+    totals::add_one(connection, totals::DOUBTS_RAISED, raised)
 }

@@ -13,6 +13,7 @@ mod attempts;
 mod bodies;
 mod changes;
 mod claim;
+mod command;
 mod connection;
 mod file;
 mod gates;
@@ -42,6 +43,8 @@ mod source;
 mod step;
 mod submissions;
 mod takeover;
+pub(crate) mod totals;
+mod transaction;
 mod view;
 mod waiting;
 mod writer;
@@ -56,7 +59,7 @@ pub(crate) use rows::Want;
 pub(crate) use settle::{Finished, KeptAnswer};
 pub(crate) use source::{NotOpened, Source, hash, open_regular, read as read_source};
 pub(crate) use step::{Step, Stepped, earliest};
-pub(crate) use view::Counts;
+pub(crate) use totals::{Call, Numbers};
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -245,8 +248,17 @@ impl Store {
         self.read(|reader| Ok(changes::page(reader, after, limit)?))
     }
 
-    pub(crate) fn counts(&self) -> Result<Counts, OutboxError> {
-        self.read(|reader| Ok(view::counts(reader)?))
+    pub(crate) fn numbers(&self) -> Result<Numbers, OutboxError> {
+        let calls = self.writer.calls();
+        let _held = calls.hold();
+        let mut numbers = self.read(|reader| Ok(totals::numbers(reader)?))?;
+        numbers.add(&calls.left());
+        Ok(numbers)
+    }
+
+    /// Counts a call of `submit` that stored nothing.
+    pub(crate) fn note_call(&self, call: Call) {
+        self.writer.calls().note(call);
     }
 
     /// A number that differs once another connection has changed the database.
@@ -488,9 +500,10 @@ impl Store {
     pub(crate) fn retain(self: &Arc<Self>) -> Result<bool, OutboxError> {
         let limits = self.limits.clone();
         self.writer.lay_ballast();
-        let (more, purged) = self
-            .writer
-            .write(move |tx| Ok((retention::step(tx, &limits)?, purge::piece(tx)?)))?;
+        let (more, purged) = self.writer.write(move |tx| {
+            tx.with_calls.set(true);
+            Ok((retention::step(tx, &limits)?, purge::piece(tx)?))
+        })?;
         self.after_purge(purged);
         Ok(self.delete_bodies() || more || purged != Purged::Nothing)
     }

@@ -10,7 +10,7 @@ use super::rows::{
     spell_want,
 };
 use super::writer::Tx;
-use super::{attempts, bodies, order};
+use super::{attempts, bodies, order, totals};
 use crate::clock::{UptimeMs, WallMs, from_millis, whole_millis};
 use crate::error::{OutboxError, StorageError};
 use crate::model::id::SubmissionId;
@@ -18,12 +18,14 @@ use crate::model::links::LanePolicy;
 use crate::model::state::{Event, State, SubmissionState, Transition};
 use crate::model::submission::Effect;
 use crate::model::transition::next;
+use crate::trace::Told;
 
 /// The hot part of a submission.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     pub(super) seq: i64,
     pub(super) id: SubmissionId,
+    pub(super) accepted: WallMs,
     pub(super) fingerprint: [u8; 33],
     pub(super) profile: i64,
     pub(super) effect: Effect,
@@ -61,7 +63,8 @@ pub(super) struct Row {
     pub(super) same_well: i64,
 }
 
-const COLUMNS: &str = "seq, id, fingerprint, profile, effect, state, reason, revision,
+const COLUMNS: &str =
+    "seq, id, accepted_wall, fingerprint, profile, effect, state, reason, revision,
     cancel_requested, boot, floor_uptime, attempts, failures, answered, answered_for, busy,
     busy_for, consent, epoch, expires_wall, owner, fence, account, lane, lane_policy, replaces,
     children, blockers,
@@ -71,6 +74,7 @@ fn read_row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
     Ok(Row {
         seq: row.get("seq")?,
         id: read_id(row.get("id")?),
+        accepted: WallMs(row.get("accepted_wall")?),
         fingerprint: row.get("fingerprint")?,
         profile: row.get("profile")?,
         effect: read_effect(row.get_ref("effect")?.as_str()?),
@@ -135,11 +139,13 @@ pub(super) fn unready(tx: &Tx<'_>, seq: i64) -> rusqlite::Result<()> {
 /// Puts a row that can't be read, or whose state makes no sense, aside: held as damaged, with what
 /// there is of it untouched. One bad row must not stop the others.
 pub(super) fn quarantine(tx: &Tx<'_>, seq: i64) -> Result<(), OutboxError> {
-    tx.connection
+    let raised = tx
+        .connection
         .prepare_cached(
             "UPDATE attempt SET mark = 'unknown' WHERE submission = ?1 AND mark = 'open'",
         )?
         .execute([seq])?;
+    tx.count(totals::DOUBTS_RAISED, i64::from(raised > 0));
     let rows = tx
         .connection
         .prepare_cached(
@@ -275,8 +281,15 @@ pub(super) fn change(
     set_due(tx, row, if pending { Some(due) } else { None })?;
     if ends {
         tx.connection
-            .prepare_cached("UPDATE meta SET unsettled = unsettled - 1")?
-            .execute([])?;
+            .prepare_cached(
+                "UPDATE meta SET unsettled = unsettled - 1, settled = settled + 1,
+                    queued_bytes = queued_bytes - coalesce((SELECT
+                        coalesce(body_length, length(body)) FROM request WHERE seq = ?1), 0),
+                    result_bytes = result_bytes + (SELECT coalesce(sum(length(body)), 0)
+                        FROM answer WHERE submission = ?1)",
+            )?
+            .execute([row.seq])?;
+        totals::note_end(tx, state, row.accepted, to.doubt.unknown);
         bodies::release(tx, row.seq)?;
     }
     order::touch(tx, row, left_the_wire);
@@ -371,6 +384,12 @@ pub(super) fn feed(tx: &Tx<'_>, row: &Row) -> Result<(), OutboxError> {
             ":wall": tx.now.wall.0,
         })?;
     tx.cursor.set(Some(cursor));
+    tx.tell(|| Told::Changed {
+        id: row.id,
+        state,
+        reason,
+        revision: row.revision,
+    });
     Ok(())
 }
 
