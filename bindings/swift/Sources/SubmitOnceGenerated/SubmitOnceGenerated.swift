@@ -1337,7 +1337,12 @@ public protocol OutboxProtocol: AnyObject, Sendable {
      * and waits for it to come back; requests that are on the wire come to their end. With `Purge`,
      * everything of it ends and is deleted: requests on the wire are stopped, what is in doubt is
      * abandoned; only what recognises late duplicates stays. A purge that a kill interrupts goes on
-     * at the next opening.
+     * at the next opening, and so does one that failed, if it isn't called again. What another process
+     * has on the wire is stopped within a second if somebody observes there, else within half a minute.
+     * Takes a transaction for every hundred submissions or so.
+     *
+     * # Errors
+     * [`OutboxError::Storage`]. With `Purge`, call again: it goes on, and counts all of it.
      */
     func signOut(how: SignOut) throws  -> SignedOutReport
 
@@ -1431,7 +1436,8 @@ public protocol OutboxProtocol: AnyObject, Sendable {
     /**
      * Drops what retention no longer keeps, one small step at a time. True if there may be more. An
      * idle outbox does it by itself now and then. Ages count by the `Date` of a server that
-     * answered since the boot; without one nothing is dropped.
+     * answered since the boot; without one only `keep_results_count` and `keep_results_bytes` drop
+     * something. What isn't settled is never dropped.
      */
     func retain() throws  -> Bool
 
@@ -1448,7 +1454,8 @@ public protocol OutboxProtocol: AnyObject, Sendable {
     func start() throws
 
     /**
-     * Numbers about the outbox.
+     * Numbers about the outbox. Costs a read of a few rows, at any length of the queue; waits for a
+     * commit that is under way.
      */
     func stats() throws  -> Stats
 
@@ -1662,7 +1669,12 @@ open func signIn(account: String)throws   {try rustCallWithError(FfiConverterTyp
      * and waits for it to come back; requests that are on the wire come to their end. With `Purge`,
      * everything of it ends and is deleted: requests on the wire are stopped, what is in doubt is
      * abandoned; only what recognises late duplicates stays. A purge that a kill interrupts goes on
-     * at the next opening.
+     * at the next opening, and so does one that failed, if it isn't called again. What another process
+     * has on the wire is stopped within a second if somebody observes there, else within half a minute.
+     * Takes a transaction for every hundred submissions or so.
+     *
+     * # Errors
+     * [`OutboxError::Storage`]. With `Purge`, call again: it goes on, and counts all of it.
      */
 open func signOut(how: SignOut)throws  -> SignedOutReport  {
     return try  FfiConverterTypeSignedOutReport_lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
@@ -1877,7 +1889,8 @@ open func resolveAll(reason: HoldReason, resolution: Resolution)throws  -> Resol
     /**
      * Drops what retention no longer keeps, one small step at a time. True if there may be more. An
      * idle outbox does it by itself now and then. Ages count by the `Date` of a server that
-     * answered since the boot; without one nothing is dropped.
+     * answered since the boot; without one only `keep_results_count` and `keep_results_bytes` drop
+     * something. What isn't settled is never dropped.
      */
 open func retain()throws  -> Bool  {
     return try  FfiConverterBool.lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
@@ -1915,7 +1928,8 @@ open func start()throws   {try rustCallWithError(FfiConverterTypeOutboxError_lif
 }
 
     /**
-     * Numbers about the outbox.
+     * Numbers about the outbox. Costs a read of a few rows, at any length of the queue; waits for a
+     * commit that is under way.
      */
 open func stats()throws  -> Stats  {
     return try  FfiConverterTypeStats_lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
@@ -3188,7 +3202,7 @@ public struct Limits: Equatable, Hashable {
     public let keepResultsBytes: UInt64
     /**
      * How long the memory of a settled submission is kept after that, to converge late
-     * duplicates.
+     * duplicates. Never shorter than `retention` of its server profile, where that has an end.
      */
     public let keepTombstones: TimeInterval
     /**
@@ -3272,7 +3286,7 @@ public struct Limits: Equatable, Hashable {
          */keepResultsBytes: UInt64,
         /**
          * How long the memory of a settled submission is kept after that, to converge late
-         * duplicates.
+         * duplicates. Never shorter than `retention` of its server profile, where that has an end.
          */keepTombstones: TimeInterval,
         /**
          * Entries of the change feed that are kept; an older cursor gets `Resync`.
@@ -3701,8 +3715,9 @@ public struct OutboxConfig: Equatable, Hashable, CustomDebugStringConvertible {
     public let boot: String?
     /**
      * What identifies this installation of the app on this device, and is never restored with a
-     * backup: on Android `ANDROID_ID`. Kept with a new database, so that a copy of it can be told
-     * from the original. *Not compared yet.*
+     * backup: on Android `ANDROID_ID`. Kept with the database when it is told first. If another one
+     * is told later, the file is a copy (a restored backup, a cloned device), and everything unsettled
+     * in it is held as `Restored`: see `OpenReport.restored`. Left out: copies aren't noticed.
      */
     public let installId: String?
 
@@ -3734,8 +3749,9 @@ public struct OutboxConfig: Equatable, Hashable, CustomDebugStringConvertible {
          */boot: String? = nil,
         /**
          * What identifies this installation of the app on this device, and is never restored with a
-         * backup: on Android `ANDROID_ID`. Kept with a new database, so that a copy of it can be told
-         * from the original. *Not compared yet.*
+         * backup: on Android `ANDROID_ID`. Kept with the database when it is told first. If another one
+         * is told later, the file is a copy (a restored backup, a cloned device), and everything unsettled
+         * in it is held as `Restored`: see `OpenReport.restored`. Left out: copies aren't noticed.
          */installId: String? = nil) {
         self.path = path
         self.baseUrl = baseUrl
@@ -5244,11 +5260,12 @@ public struct Stats: Equatable, Hashable {
      */
     public let resultBytes: Int64
     /**
-     * Bytes of the database file, without its log.
+     * Bytes of the database file once its log is written back into it.
      */
     public let databaseBytes: Int64
     /**
-     * Calls of `submit`, and submissions of `submit_all`, that were not refused as unusable.
+     * Calls of `submit`, and submissions of `submit_all`, that were not refused as unusable. What is in
+     * none of the next four was turned away: the queue was full, the ID too old, the disk full.
      */
     public let submitCalls: Int64
     /**
@@ -5312,7 +5329,8 @@ public struct Stats: Equatable, Hashable {
      */
     public let doubtsRaised: Int64
     /**
-     * Of these, those that were settled since, by an answer, a probe or a decision.
+     * Of these, those that were settled since: by an answer, a probe or a decision, or with the end of
+     * their submission.
      */
     public let doubtsSettled: Int64
     /**
@@ -5329,7 +5347,8 @@ public struct Stats: Equatable, Hashable {
      */
     public let abnormalRetryRate: Double
     /**
-     * How long submissions took from acceptance to their end, by the device's clock, in counts.
+     * How long submissions took from acceptance to their end, by the device's clock: counts from 100 ms
+     * to a week, always the same ones, and the rest.
      */
     public let timeToSettle: [SettleTimes]
     /**
@@ -5365,10 +5384,11 @@ public struct Stats: Equatable, Hashable {
          * Bytes of the results that are kept.
          */resultBytes: Int64,
         /**
-         * Bytes of the database file, without its log.
+         * Bytes of the database file once its log is written back into it.
          */databaseBytes: Int64,
         /**
-         * Calls of `submit`, and submissions of `submit_all`, that were not refused as unusable.
+         * Calls of `submit`, and submissions of `submit_all`, that were not refused as unusable. What is in
+         * none of the next four was turned away: the queue was full, the ID too old, the disk full.
          */submitCalls: Int64,
         /**
          * Of these, those that stored a new submission.
@@ -5416,7 +5436,8 @@ public struct Stats: Equatable, Hashable {
          * Attempts whose outcome nobody knew when they ended.
          */doubtsRaised: Int64,
         /**
-         * Of these, those that were settled since, by an answer, a probe or a decision.
+         * Of these, those that were settled since: by an answer, a probe or a decision, or with the end of
+         * their submission.
          */doubtsSettled: Int64,
         /**
          * (joined + replayed) / calls of `submit`; 0 without calls.
@@ -5429,7 +5450,8 @@ public struct Stats: Equatable, Hashable {
          * doesn't count.
          */abnormalRetryRate: Double,
         /**
-         * How long submissions took from acceptance to their end, by the device's clock, in counts.
+         * How long submissions took from acceptance to their end, by the device's clock: counts from 100 ms
+         * to a week, always the same ones, and the rest.
          */timeToSettle: [SettleTimes],
         /**
          * The change feed's last cursor.
@@ -7748,7 +7770,9 @@ public func FfiConverterTypeNetworkKind_lower(_ value: NetworkKind) -> RustBuffe
 
 
 /**
- * Why an outbox could not be opened. Nothing has been moved or deleted.
+ * Why an outbox could not be opened. Nothing has been moved or deleted. A damaged file is no reason:
+ * it is salvaged, see `OpenReport`. While another process has it open, that waits: `Storage` with
+ * `Busy`.
  */
 public
 enum OpenError: Swift.Error, Equatable, Hashable, Foundation.LocalizedError {
@@ -9265,7 +9289,9 @@ enum StorageError: Swift.Error, Equatable, Hashable, Foundation.LocalizedError {
          */detail: String
     )
     /**
-     * The file's content is damaged. Keep it: it holds keys that must not be lost.
+     * The file's content is damaged. Keep it: it holds keys that must not be lost. Met while the
+     * outbox is open: close it and open it again, which saves what can be read into a new file and
+     * tells so in `OpenReport`.
      */
     case Corrupt(
         /**
@@ -11365,7 +11391,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_sign_in() != 48787) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_outbox_sign_out() != 26423) {
+    if (uniffi_submit_once_checksum_method_outbox_sign_out() != 19370) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_signed_in() != 47324) {
@@ -11410,7 +11436,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_resolve_all() != 39048) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_outbox_retain() != 48955) {
+    if (uniffi_submit_once_checksum_method_outbox_retain() != 25925) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_snapshot() != 61196) {
@@ -11419,7 +11445,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_start() != 57377) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_outbox_stats() != 22969) {
+    if (uniffi_submit_once_checksum_method_outbox_stats() != 36174) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_submit() != 39922) {

@@ -129,9 +129,9 @@ final class GuideTests: OutboxTestCase {
         for id in [first, second, draft, order, photo] {
             try await outbox.settled(id)
         }
-        let number = try await outbox.snapshot(of: order).outcome?.json(as: [String: Int].self)?["effect"]
+        let number = try await outbox.snapshot(of: order).effectNumber()
         let paths = try await server.records().map(\.path)
-        XCTAssertEqual(paths.last, try XCTUnwrap(number.map { "/orders/\($0)/photo" }))
+        XCTAssertEqual(paths.last, "/orders/\(number)/photo")
     }
 
     func testTheServerIsAskedWhatBecameOfOne() async throws {
