@@ -68,7 +68,10 @@ pub(super) fn mend(
         "UPDATE meta SET accepted = max(accepted, ?1),
             unsettled = (SELECT count(*) FROM submission WHERE settled_wall IS NULL),
             settled = (SELECT count(*) FROM submission WHERE settled_wall IS NOT NULL),
-            result_bytes = (SELECT coalesce(sum(length(body)), 0) FROM answer)",
+            result_bytes = (SELECT coalesce(sum(length(w.body)), 0) FROM answer w
+                JOIN submission s ON s.seq = w.submission WHERE s.settled_wall IS NOT NULL),
+            queued_bytes = (SELECT coalesce(sum(coalesce(r.body_length, length(r.body))), 0)
+                FROM request r JOIN submission s ON s.seq = r.seq WHERE s.settled_wall IS NULL)",
         [there],
     )?;
     Ok(Saved {

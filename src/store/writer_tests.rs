@@ -14,6 +14,8 @@ fn writer() -> (tempfile::TempDir, Writer) {
     let context = Context {
         clock: Arc::new(SystemClock::new(None)),
         boot: 1,
+        quiet_time: None,
+        max_body_bytes: 0,
     };
     let writer = Writer::new(connection, Guards::new(&path), context);
     (folder, writer)

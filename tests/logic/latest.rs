@@ -311,6 +311,29 @@ fn a_servers_lock_of_keys_doesnt_shorten_the_wait() {
     });
 }
 
+/// The long wait is for other versions; a repeat of its own waits the server's own quiet time.
+#[test]
+fn a_version_alone_is_repeated_as_soon_as_any_other_submission() {
+    let place = Place::new();
+    simulate(18, |world| async move {
+        let profile = ServerProfile {
+            latest_wins: true,
+            ..built_in_profile(BuiltInProfile::Ietf)
+        };
+        let outbox = world.open_with(OutboxConfig {
+            profile: Some(profile),
+            ..world.config(&place)
+        });
+        world.network.play([lost()]);
+        let one = draft(&outbox, 1);
+        outbox.submit(one.clone()).unwrap();
+        outbox.start().unwrap();
+        outbox.wait(one.id, HOUR).await.unwrap();
+        let (_, at) = trace(&world)[1];
+        assert!(at < 5, "{at}");
+    });
+}
+
 #[test]
 fn the_wait_outlives_a_reboot() {
     let place = Place::new();

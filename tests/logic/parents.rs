@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use submit_once::{
-    HoldReason, NetworkKind, Outbox, OutboxError, PartSource, PartTarget, ReceiptKind,
+    Effect, HoldReason, NetworkKind, Outbox, OutboxError, PartSource, PartTarget, ReceiptKind,
     RejectReason, Resolution, Submission, SubmissionId, SubmissionState, WaitingFor,
 };
 
@@ -490,5 +490,35 @@ fn a_child_that_is_marked_as_ready_by_mistake_still_waits() {
         world.network.play([created()]);
         drain(&outbox).await;
         assert_eq!(trace(&world), ["parent", "child"]);
+    });
+}
+
+/// With children it would go before the newer version, which may have been sent.
+#[test]
+fn a_version_that_waits_for_a_newer_one_is_no_parent_any_more() {
+    let place = Place::new();
+    simulate(14, |world| async move {
+        let outbox = world.open(&place);
+        let draft = |name: &str| {
+            let draft = numbered(&outbox, name).effect(Effect::Overwrite);
+            draft.replaces("draft")
+        };
+        let (older, newer) = (draft("older"), draft("newer"));
+        outbox.submit(older.clone()).unwrap();
+        world.network.play([lost()]);
+        drain(&outbox).await;
+        outbox.submit(newer.clone()).unwrap();
+        let id = newer.id;
+        assert_eq!(waits(&outbox, older.id), Some(WaitingFor::Newer { id }));
+        let refused = outbox.submit(after(&outbox, "child", &[older.id]));
+        assert!(
+            matches!(&refused, Err(OutboxError::Invalid { field, .. }) if field == "after"),
+            "{refused:?}"
+        );
+        let child = after(&outbox, "child", &[newer.id]);
+        outbox.submit(child.clone()).unwrap();
+        outbox.start().unwrap();
+        world.pass(HOUR).await;
+        assert_eq!(trace(&world), ["older", "newer", "child"]);
     });
 }

@@ -333,26 +333,30 @@ fn retention_drops_no_part_that_an_unsent_child_needs() {
     });
 }
 
-/// A result that retention dropped, or that was never whole, has no parts.
+/// A result whose bytes aren't those that came has no parts, and keeps nobody waiting.
 #[test]
-fn a_result_that_is_gone_has_no_parts() {
-    let place = Place::new();
-    simulate(8, |world| async move {
-        let outbox = world.open(&place);
-        let order = order(&outbox, "order");
-        outbox.submit(order.clone()).unwrap();
-        drain(&outbox).await;
-        place
-            .sql()
-            .execute_batch("DROP TRIGGER answer_frozen; UPDATE answer SET body = x'7b7d'")
-            .unwrap();
-        let photo = photo(&outbox, "photo", "/photos").part(order.id, at("/n"), query("n"));
-        let receipt = outbox.submit(photo.clone()).unwrap();
-        assert_eq!(receipt.snapshot.state, MISSING);
-        fill(&outbox, &receipt.snapshot, [value(query("n"), "1")]).unwrap();
-        drain(&outbox).await;
-        assert!(last(&world).url.ends_with("/photos?n=1"));
-    });
+fn a_result_that_is_damaged_has_no_parts() {
+    for damage in ["body = x'7b7d'", "headers = '['", "checksum = x'00'"] {
+        let place = Place::new();
+        simulate(8, |world| async move {
+            let outbox = world.open(&place);
+            let order = order(&outbox, "order");
+            outbox.submit(order.clone()).unwrap();
+            drain(&outbox).await;
+            place
+                .sql()
+                .execute_batch(&format!(
+                    "DROP TRIGGER answer_frozen; UPDATE answer SET {damage}"
+                ))
+                .unwrap();
+            let photo = photo(&outbox, "photo", "/photos").part(order.id, at("/n"), query("n"));
+            let receipt = outbox.submit(photo.clone()).unwrap();
+            assert_eq!(receipt.snapshot.state, MISSING, "{damage}");
+            fill(&outbox, &receipt.snapshot, [value(query("n"), "2")]).unwrap();
+            drain(&outbox).await;
+            assert!(last(&world).url.ends_with("/photos?n=2"), "{damage}");
+        });
+    }
 }
 
 /// P11: what is stored is checked before it is sent.
@@ -443,6 +447,48 @@ fn a_damaged_template_is_put_aside_when_its_parent_succeeds() {
         assert_eq!(
             outbox.snapshot(other.id).unwrap().state,
             SubmissionState::Succeeded
+        );
+    });
+}
+
+/// As after a salvage that found the child and not its parent: held and still blocked. What the app
+/// supplies is what it goes with, and another parent is still waited for.
+#[test]
+fn a_child_whose_parent_was_lost_goes_with_what_the_app_supplies() {
+    let place = Place::new();
+    simulate(15, |world| async move {
+        let outbox = world.open(&place);
+        let (lost, other) = (order(&outbox, "lost"), order(&outbox, "other"));
+        let photo = photo(&outbox, "photo", "/photos")
+            .part(lost.id, at("/n"), query("lost"))
+            .part(other.id, at("/n"), query("other"));
+        let sole = self::photo(&outbox, "sole", "/soles").after(lost.id);
+        outbox
+            .submit_all(vec![lost, other, photo.clone(), sole.clone()])
+            .unwrap();
+        place
+            .sql()
+            .execute_batch(
+                "DELETE FROM dependency WHERE parent = 1;
+                 UPDATE submission SET state = 'held', reason = 'parent_result_missing', ready = 0
+                    WHERE seq IN (1, 3, 4)",
+            )
+            .unwrap();
+        let held = outbox.snapshot(photo.id).unwrap();
+        fill(&outbox, &held, []).unwrap_err();
+        fill(&outbox, &held, [value(query("lost"), "7")]).unwrap();
+        let held = outbox.snapshot(sole.id).unwrap();
+        fill(&outbox, &held, []).unwrap();
+        drain(&outbox).await;
+        let seen = world.network.seen();
+        let urls: Vec<_> = seen.iter().map(|seen| seen.request.url.as_str()).collect();
+        assert_eq!(
+            urls,
+            [
+                "https://api.example.com/orders",
+                "https://api.example.com/soles",
+                "https://api.example.com/photos?lost=7&other=1"
+            ]
         );
     });
 }

@@ -295,8 +295,8 @@ fn a_name_goes_with_its_last_submission_unless_somebody_still_needs_it() {
                  INSERT INTO lane (account, name) VALUES ('', 'done');
                  INSERT INTO lane (account, name, stopped) VALUES ('', 'stopped', 3);
                  INSERT INTO latest (account, name) VALUES ('', 'done');
-                 INSERT INTO latest (account, name, floor_uptime, floor_wall, delay, boot)
-                    VALUES ('', 'floor', {uptime}, 0, 0, 1);"
+                 INSERT INTO latest (account, name, floor_seq, floor_uptime, delay, boot)
+                    VALUES ('', 'floor', 5, {uptime}, 0, 1);"
             ))
             .unwrap();
         forget(&outbox);
