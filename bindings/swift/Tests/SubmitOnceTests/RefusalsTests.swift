@@ -191,7 +191,10 @@ final class RefusalsTests: OutboxTestCase {
         var limits = Limits.quick
         limits.keepResults = .milliseconds(1)
         limits.keepTombstones = .milliseconds(1)
-        let outbox = try await open(server, limits: limits)
+        // Nothing is forgotten before its server has forgotten the key.
+        var profile = ServerProfile(.standard)
+        profile.retention = .zero
+        let outbox = try await open(server, limits: limits, profile: profile)
         let order = try order()
         // Ages are believed by a server's clock alone.
         let date = #"["Date","Fri, 01 Jan 2100 00:00:00 GMT"]"#

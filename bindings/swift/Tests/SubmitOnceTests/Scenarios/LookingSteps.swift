@@ -54,7 +54,7 @@ let lookingSteps: [String: Kind] = [
 private func listFilter(_ json: JSON) throws -> ListFilter {
     try json.members { members in
         ListFilter(
-            state: try members.jsonIfAny("state")?.constant(of: [.moving, .held, .settled]),
+            state: try members.jsonIfAny("state")?.constant(of: [ListState.moving, .held, .settled]),
             reason: try members.jsonIfAny("reason")?.holdReason(),
             account: try members.textIfAny("account"),
             lane: try members.textIfAny("lane"),
