@@ -264,7 +264,8 @@ impl Outbox {
     }
 
     /// Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
-    /// never makes a second submission.
+    /// never makes a second submission. What is held for its doubt and has a status probe is asked about
+    /// once more.
     pub fn wake(&self, id: SubmissionId) -> Result<Snapshot, OutboxError> {
         let mut snapshot = self.store()?.wake(id)?;
         self.see(&mut snapshot);

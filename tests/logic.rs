@@ -76,6 +76,14 @@ mod parents;
 mod parents_parts;
 #[path = "logic/parents_random.rs"]
 mod parents_random;
+#[path = "logic/probes.rs"]
+mod probes;
+#[path = "logic/probes_frozen.rs"]
+mod probes_frozen;
+#[path = "logic/probes_horizon.rs"]
+mod probes_horizon;
+#[path = "logic/probes_shared.rs"]
+mod probes_shared;
 #[path = "logic/progress.rs"]
 mod progress;
 #[path = "logic/purges.rs"]

@@ -48,6 +48,8 @@ mod killed;
 mod old_files;
 #[path = "world/portals.rs"]
 mod portals;
+#[path = "world/probes.rs"]
+mod probes;
 #[path = "world/processes.rs"]
 mod processes;
 #[path = "world/recipe.rs"]

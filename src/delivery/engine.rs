@@ -226,8 +226,9 @@ impl Engine {
         let mut gate = lock(&self.gate);
         self.collect(&mut gate);
         self.stop_flights(&mut gate);
+        self.stop_asking(&mut gate);
         self.nudge();
-        if !gate.unsettled.is_empty() {
+        if gate.has_unsettled() {
             self.settle(&mut gate)?;
         }
         Ok(true)
@@ -315,7 +316,7 @@ impl Engine {
                 turned.due = stepped.due;
                 turned.needs_credentials = stepped.needs_credentials && stepped.signed_in.is_some();
                 turned.awaits_unmetered = stepped.awaits_unmetered;
-                let room = claims && gate.flights.len() < self.most_in_flight();
+                let room = claims && gate.on_the_wire() < self.most_in_flight();
                 let renewal = (!gate.flights.is_empty()).then(|| self.parts.limits.lease / 4);
                 let due = if room { stepped.due } else { None };
                 let asking = if changed {
@@ -332,11 +333,11 @@ impl Engine {
             }
             Err(error) => turned.error = Some(error),
         }
-        if !gate.unsettled.is_empty() && turned.error.is_none() {
+        if gate.has_unsettled() && turned.error.is_none() {
             turned.next = Some(Duration::ZERO);
         }
-        turned.unsettled = !gate.unsettled.is_empty();
-        turned.in_flight = gate.flights.len();
+        turned.unsettled = gate.has_unsettled();
+        turned.in_flight = gate.on_the_wire();
         turned
     }
 

@@ -11,20 +11,24 @@ use tokio::sync::mpsc;
 use super::body;
 use super::engine::{Engine, lock};
 use super::judge::{About, find, judge, wire_request};
+use super::probe::{Asked, Asking};
 use super::transport::{Ears, Exchange, Reported, Shared, WireBody, WireRequest};
 use crate::clock::UptimeMs;
 use crate::error::{OutboxError, StorageError};
 use crate::policy::classify::Fault;
 use crate::policy::limits::{RETAIN_EVERY, RETAIN_STEPS};
 use crate::policy::redirect::{Follow, follow};
-use crate::store::{Claim, Finished, Step, Stepped};
+use crate::store::{Claim, Finished, Probed, Step, Stepped};
 use crate::trace::TARGET;
 
 /// What is on the wire, and what came back from it.
 pub(super) struct Gate {
     pub(super) flights: HashMap<i64, Flight>,
+    /// Status probes on the wire, by their submission.
+    pub(super) asking: HashMap<i64, Asking>,
     reports: mpsc::UnboundedReceiver<Report>,
     pub(super) unsettled: Vec<Finished>,
+    pub(super) probed: Vec<Probed>,
     pub(super) lease_until: UptimeMs,
     retained: Option<UptimeMs>,
 }
@@ -48,20 +52,33 @@ struct Parcel {
     unmetered_only: bool,
 }
 
-pub(super) struct Report {
-    about: Arc<About>,
-    reported: Reported,
+/// What came of a request.
+pub(super) enum Report {
+    Attempt(Arc<About>, Reported),
+    Probe(Arc<Asked>, Reported),
 }
 
 impl Gate {
     pub(super) fn new(reports: mpsc::UnboundedReceiver<Report>) -> Self {
         Self {
             flights: HashMap::new(),
+            asking: HashMap::new(),
             reports,
             unsettled: Vec::new(),
+            probed: Vec::new(),
             lease_until: UptimeMs(i64::MIN),
             retained: None,
         }
+    }
+
+    /// Requests on the wire, attempts and probes.
+    pub(super) fn on_the_wire(&self) -> usize {
+        self.flights.len() + self.asking.len()
+    }
+
+    /// Something came back, and isn't written down yet.
+    pub(super) fn has_unsettled(&self) -> bool {
+        !self.unsettled.is_empty() || !self.probed.is_empty()
     }
 }
 
@@ -115,15 +132,17 @@ impl Engine {
         gate: &mut Gate,
         claims: bool,
     ) -> Result<Stepped, OutboxError> {
-        let room = self.most_in_flight().saturating_sub(gate.flights.len());
+        let room = self.most_in_flight().saturating_sub(gate.on_the_wire());
         let step = Step {
             finished: gate.unsettled.clone(),
+            probed: gate.probed.clone(),
             capacity: if claims { room } else { 0 },
             on_the_wire: !gate.flights.is_empty(),
             terms: self.terms(),
         };
         let mut stepped = self.carry_out(step)?;
         gate.unsettled.clear();
+        gate.probed.clear();
         for state in &stepped.settled {
             for (_, drain) in &mut lock(&self.demand).drains {
                 drain.note_settled(*state);
@@ -141,6 +160,9 @@ impl Engine {
         for claim in claims {
             self.launch(gate, claim);
         }
+        for question in std::mem::take(&mut stepped.questions) {
+            self.ask(gate, question);
+        }
         // What was just settled needs no body any more.
         self.parts.store.delete_released();
         Ok(stepped)
@@ -150,9 +172,11 @@ impl Engine {
     pub(super) fn settle(&self, gate: &mut Gate) -> Result<(), OutboxError> {
         self.carry_out(Step {
             finished: gate.unsettled.clone(),
+            probed: gate.probed.clone(),
             ..Step::default()
         })?;
         gate.unsettled.clear();
+        gate.probed.clear();
         Ok(())
     }
 
@@ -161,7 +185,7 @@ impl Engine {
     fn carry_out(&self, step: Step) -> Result<Stepped, OutboxError> {
         let full = OutboxError::from(StorageError::Full);
         match self.parts.store.step(step.clone()) {
-            Err(error) if error == full && !step.finished.is_empty() => self.parts.store.step(step),
+            Err(error) if error == full && step.has_answers() => self.parts.store.step(step),
             stepped => stepped,
         }
     }
@@ -206,7 +230,14 @@ impl Engine {
     }
 
     pub(super) fn collect(self: &Arc<Self>, gate: &mut Gate) {
-        while let Ok(Report { about, reported }) = gate.reports.try_recv() {
+        while let Ok(report) = gate.reports.try_recv() {
+            let (about, reported) = match report {
+                Report::Attempt(about, reported) => (about, reported),
+                Report::Probe(asked, reported) => {
+                    self.hear(gate, &asked, reported);
+                    continue;
+                }
+            };
             if let Some(flight) = gate.flights.get(&about.attempt) {
                 if about.hops < flight.about.hops {
                     // The attempt has been redirected since; its last answer is the one that counts.
@@ -307,7 +338,7 @@ impl Engine {
                 reported: Box::new(move |reported| {
                     let about = Arc::clone(&about);
                     // The receiver goes with the engine; then the next opening takes over.
-                    drop(reports.send(Report { about, reported }));
+                    drop(reports.send(Report::Attempt(about, reported)));
                     nudge.notify_one();
                 }),
                 progressed,

@@ -170,12 +170,7 @@ pub(super) fn judge(
             }
         }
         Reported::Answered(answer) => {
-            let seen = Answer {
-                status: answer.status,
-                headers: &answer.headers,
-                body: &answer.body,
-                complete: answer.complete,
-            };
+            let seen = seen(&answer);
             let judgement = classify::answer(&seen, &circumstances);
             let problem = (judgement.proves != Proof::Applied)
                 .then(|| format!("the server answered {}", answer.status));
@@ -226,6 +221,16 @@ fn finished(
         problem,
         answer: None,
         server_time: None,
+    }
+}
+
+/// An answer as the policy reads it.
+pub(super) fn seen(answer: &WireAnswer) -> Answer<'_> {
+    Answer {
+        status: answer.status,
+        headers: &answer.headers,
+        body: &answer.body,
+        complete: answer.complete,
     }
 }
 

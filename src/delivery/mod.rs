@@ -28,3 +28,4 @@ pub mod transport;
 pub(crate) mod wind_down;
 
 mod judge;
+mod probe;

@@ -17,7 +17,7 @@ use crate::error::OutboxError;
 use crate::policy::limits::{
     Limits, MAX_HEADERS_BYTES, MAX_NAME_BYTES, MAX_PARENTS, MAX_PRIORITY, MAX_URL_BYTES,
 };
-use crate::policy::probe::StatusProbe;
+use crate::policy::probe::FrozenProbe;
 use crate::policy::profile::{KeyPlace, ServerProfile};
 
 /// A request as it goes to the wire at every attempt, credentials and connection headers apart.
@@ -60,7 +60,7 @@ pub struct FrozenRequest {
     /// How it hangs together with others.
     pub links: FrozenLinks,
     /// How to ask whether it took effect.
-    pub probe: Option<StatusProbe>,
+    pub probe: Option<FrozenProbe>,
 }
 
 /// How a frozen request hangs together with others of its account.
@@ -137,7 +137,15 @@ impl FrozenRequest {
                 "a lane keeps every submission, a latest-wins key only the last: use one of them",
             ));
         }
-        let probe = submission.probe;
+        let probe = match submission.probe {
+            Some(probe) => Some(FrozenProbe::freeze(
+                probe,
+                submission.id,
+                &url.origin(),
+                base,
+            )?),
+            None => None,
+        };
         let fingerprint = Fingerprint::of(&Identity {
             account: submission.account.as_deref(),
             method: &method,
@@ -183,14 +191,7 @@ impl FrozenRequest {
         }
     }
 
-    /// The status probe in its persisted form.
-    pub(crate) fn probe_json(&self) -> Option<String> {
-        self.probe
-            .as_ref()
-            .and_then(|probe| serde_json::to_string(probe).ok())
-    }
-
-    /// The row checksum over everything that is sent, with the digest that the body has now. That
+    /// The row checksum over everything that is sent or asked, with the digest that the body has now. That
     /// of a body in a file is compared later, right before it is sent.
     /// SQLite's own checks miss most flipped bits.
     pub fn checksum(&self, body_digest: &[u8; 32]) -> [u8; 32] {
@@ -212,6 +213,9 @@ impl FrozenRequest {
         if let FrozenBody::File { name, length } = &self.body {
             hash.part(name.as_bytes());
             hash.part(&length.to_be_bytes());
+        }
+        if let Some(probe) = &self.probe {
+            hash.part(probe.json.as_bytes());
         }
         if let Some(parts) = parts::spell(&self.links.parts) {
             hash.part(parts.as_bytes());
@@ -359,7 +363,7 @@ fn read_method(method: &str) -> Result<String, OutboxError> {
     }
 }
 
-fn read_url(text: &str, base: Option<&Url>) -> Result<Url, OutboxError> {
+pub(crate) fn read_url(text: &str, base: Option<&Url>) -> Result<Url, OutboxError> {
     if text.len() > MAX_URL_BYTES {
         return Err(invalid(
             "url",

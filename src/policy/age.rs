@@ -90,3 +90,30 @@ pub fn lifetime_over(
         (Some(began), Some(lifetime)) => age(began, now).is_none_or(|age| age >= lifetime),
     }
 }
+
+/// When an attempt ended, as it was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// In which boot; `None` if only the wall clock was recorded.
+    pub boot: Option<i64>,
+    /// The uptime then.
+    pub uptime: UptimeMs,
+    /// The device's wall clock then.
+    pub device: WallMs,
+    /// The best known wall time then.
+    pub wall: WallMs,
+}
+
+/// How long ago that was at least, or `None` if it can't be known. Where an age must not be too small,
+/// this must not be too great: of two clocks the one that says less counts.
+pub fn passed(ended: &Ended, now: &Reading) -> Option<Duration> {
+    if ended.boot == Some(now.boot) {
+        return Some(now.uptime.since(ended.uptime));
+    }
+    if now.behind || now.device < ended.device {
+        return None;
+    }
+    let by_device = now.device.since(ended.device);
+    let by_best = now.wall.since(ended.wall);
+    Some(by_device.min(by_best))
+}

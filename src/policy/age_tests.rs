@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::age::{Began, Reading, age, key_lifetime, lifetime_over};
+use super::age::{Began, Ended, Reading, age, key_lifetime, lifetime_over, passed};
 use super::profile::ServerProfile;
 use crate::clock::{UptimeMs, WallMs};
 use crate::model::submission::Effect;
@@ -116,4 +116,50 @@ fn a_device_that_is_behind_its_server_makes_no_key_younger() {
         ..began()
     };
     assert_eq!(age(&then, &reading(2, 0, 1_022 * HOUR)), Some(hours(24)));
+}
+
+fn ended() -> Ended {
+    Ended {
+        boot: Some(1),
+        uptime: UptimeMs(10 * HOUR),
+        device: WallMs(1_000 * HOUR),
+        wall: WallMs(1_000 * HOUR),
+    }
+}
+
+/// An age must not be too small, what has passed not too great.
+#[test]
+fn what_has_passed_is_never_more_than_a_clock_that_can_be_trusted_says() {
+    // In its boot the uptime, whatever the wall clock says.
+    for wall in [0, 90_000 * HOUR] {
+        let now = reading(1, 13 * HOUR, wall);
+        assert_eq!(passed(&ended(), &now), Some(hours(3)));
+    }
+    // In another one, the clock that says less.
+    let now = Reading {
+        wall: WallMs(1_002 * HOUR),
+        ..reading(2, HOUR, 1_005 * HOUR)
+    };
+    assert_eq!(passed(&ended(), &now), Some(hours(2)));
+    let now = Reading {
+        wall: WallMs(1_009 * HOUR),
+        ..now
+    };
+    assert_eq!(passed(&ended(), &now), Some(hours(5)));
+    // Of an end without a boot, too.
+    let unnamed = Ended {
+        boot: None,
+        ..ended()
+    };
+    assert_eq!(
+        passed(&unnamed, &reading(1, 99 * HOUR, 1_001 * HOUR)),
+        Some(hours(1))
+    );
+    // A clock that was set back knows nothing.
+    assert_eq!(passed(&ended(), &reading(2, HOUR, 999 * HOUR)), None);
+    let behind = Reading {
+        behind: true,
+        ..reading(2, HOUR, 1_005 * HOUR)
+    };
+    assert_eq!(passed(&ended(), &behind), None);
 }

@@ -213,7 +213,7 @@ impl MemberCondition {
 }
 
 /// `errors: []` and `error: null` mean that there is none.
-fn says_something(value: &serde_json::Value) -> bool {
+pub(super) fn says_something(value: &serde_json::Value) -> bool {
     use serde_json::Value;
     match value {
         Value::Null | Value::Bool(false) => false,

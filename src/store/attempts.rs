@@ -209,9 +209,14 @@ pub(super) struct End<'a> {
 
 /// Ends an attempt, or adds late evidence to one.
 pub(super) fn end(tx: &Tx<'_>, attempt: i64, end: &End<'_>) -> rusqlite::Result<()> {
+    let best = told_wall(tx)?.unwrap_or(tx.now.wall);
     tx.connection
         .prepare_cached(
             "UPDATE attempt SET mark = :mark,
+                ended_boot = CASE WHEN :ended AND ended_wall IS NULL THEN :boot ELSE ended_boot END,
+                ended_uptime = CASE WHEN :ended AND ended_wall IS NULL THEN :uptime
+                    ELSE ended_uptime END,
+                ended_best = CASE WHEN :ended AND ended_wall IS NULL THEN :best ELSE ended_best END,
                 ended_wall = coalesce(ended_wall, CASE WHEN :ended THEN :wall END),
                 status = coalesce(:status, status), problem = coalesce(:problem, problem)
              WHERE id = :id",
@@ -220,6 +225,9 @@ pub(super) fn end(tx: &Tx<'_>, attempt: i64, end: &End<'_>) -> rusqlite::Result<
             ":mark": spell_mark(end.mark),
             ":ended": end.ended,
             ":wall": tx.now.wall.0,
+            ":boot": tx.boot,
+            ":uptime": tx.now.uptime.0,
+            ":best": best.0,
             ":status": end.status,
             ":problem": end.problem,
             ":id": attempt,
@@ -239,6 +247,20 @@ pub(super) fn mark(connection: &Connection, attempt: i64) -> rusqlite::Result<Op
         "not_applied" => AttemptMark::NotApplied,
         _ => AttemptMark::Applied,
     }))
+}
+
+/// The first attempt that nobody knows the effect of.
+pub(super) fn earliest_unknown(
+    connection: &Connection,
+    submission: i64,
+) -> rusqlite::Result<Option<i64>> {
+    connection
+        .prepare_cached(
+            "SELECT id FROM attempt WHERE submission = ?1 AND mark = 'unknown'
+             ORDER BY number LIMIT 1",
+        )?
+        .query_row([submission], |found| found.get(0))
+        .optional()
 }
 
 /// True while an attempt has its submission in flight.

@@ -8,7 +8,7 @@ use super::parts::{self, Resolved};
 use super::step::expire_one;
 use super::submissions::{self, Due, Row, ask, change, note_problem, or_quarantine};
 use super::writer::Tx;
-use super::{attempts, profiles};
+use super::{attempts, probes, profiles};
 use crate::error::OutboxError;
 use crate::model::request::FrozenRequest;
 use crate::model::state::{Event, SubmissionState};
@@ -212,6 +212,11 @@ fn claim_one(
     let number = credentials.as_ref().map(|usable| usable.number);
     if let Some((event, problem)) = refuse(tx, &row, &profile, limits, reading, number)? {
         note_problem(tx, &row, problem)?;
+        let transition = ask(tx, &row, event)?;
+        if probes::instead_of(&row, &transition.next) {
+            probes::ask_first(tx, &mut row)?;
+            return Ok(Turn::Left);
+        }
         return end(tx, row, event);
     }
     let resolved = match thaw(tx.connection, &row)? {
@@ -250,6 +255,7 @@ fn claim_one(
         attempt,
         number: row.attempts,
     });
+    row.probes = 0;
     row.consent = false;
     row.owner = Some(owner.id);
     row.fence = Some(attempt);
@@ -306,25 +312,34 @@ fn refuse(
     reading: &Reading,
     credentials: Option<i64>,
 ) -> rusqlite::Result<Option<(Event, &'static str)>> {
-    if !row.consent {
-        let scoped = row.effect == Effect::Keyed && profile.key_scope == KeyScope::Token;
-        if scoped && attempts::in_doubt_with_others(tx.connection, row.seq, credentials)? {
-            return Ok(Some((
-                Event::KeyLifetimeOver,
-                "an attempt with other credentials is in doubt, and the key belongs to them",
-            )));
-        }
-        let lifetime = key_lifetime(row.effect, profile, limits.horizon);
-        let earliest = attempts::earliest_in_doubt(tx, row, reading)?;
-        if lifetime_over(earliest.as_ref(), reading, lifetime) {
-            return Ok(Some((
-                Event::KeyLifetimeOver,
-                "an attempt is in doubt and the server may have forgotten the key",
-            )));
-        }
+    if !row.consent
+        && let Some(problem) = forgotten(tx, row, profile, limits, reading, credentials)?
+    {
+        return Ok(Some((Event::KeyLifetimeOver, problem)));
     }
     if row.answered >= limits.retry_attempts && row.answered_for >= limits.retry_time {
         return Ok(Some((Event::BudgetUsedUp, "the retry budget is used up")));
     }
     Ok(None)
+}
+
+/// Why the server may not know the key of an attempt in doubt, asked with these credentials.
+pub(super) fn forgotten(
+    tx: &Tx<'_>,
+    row: &Row,
+    profile: &ServerProfile,
+    limits: &Limits,
+    reading: &Reading,
+    credentials: Option<i64>,
+) -> rusqlite::Result<Option<&'static str>> {
+    let scoped = row.effect == Effect::Keyed && profile.key_scope == KeyScope::Token;
+    if scoped && attempts::in_doubt_with_others(tx.connection, row.seq, credentials)? {
+        return Ok(Some(
+            "an attempt with other credentials is in doubt, and the key belongs to them",
+        ));
+    }
+    let lifetime = key_lifetime(row.effect, profile, limits.horizon);
+    let earliest = attempts::earliest_in_doubt(tx, row, reading)?;
+    let over = lifetime_over(earliest.as_ref(), reading, lifetime);
+    Ok(over.then_some("an attempt is in doubt and the server may have forgotten the key"))
 }

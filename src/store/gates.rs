@@ -107,7 +107,8 @@ fn next_ready(tx: &Tx<'_>, after: i64, ready: &str) -> rusqlite::Result<Option<i
         .query_row([after], |row| row.get(0))
 }
 
-fn access(tx: &Tx<'_>, channel: i64, terms: &Terms) -> rusqlite::Result<Access> {
+/// Whether a channel is open.
+pub(super) fn access(tx: &Tx<'_>, channel: i64, terms: &Terms) -> rusqlite::Result<Access> {
     let (account, signed_in, closed, refused, origin): (String, bool, bool, i64, String) =
         tx.connection
             .prepare_cached(

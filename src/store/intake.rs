@@ -17,6 +17,7 @@ use crate::model::links::{ParentPart, PartTarget};
 use crate::model::outcome::{Receipt, ReceiptKind, Snapshot};
 use crate::model::parts;
 use crate::model::request::{FrozenLinks, FrozenRequest, effect_text, key_place_text};
+use crate::policy::probe::FrozenProbe;
 use crate::runs::RunNetwork;
 
 /// Meets a submission of the same ID, if there is one: a receipt for a repeat, a refusal for a
@@ -169,7 +170,7 @@ fn insert_submission(tx: &Tx<'_>, request: &FrozenRequest) -> rusqlite::Result<i
             ":lane": lane.map(|(name, _)| name),
             ":lane_policy": lane.map(|(_, policy)| spell_lane_policy(*policy)),
             ":replaces": request.links.replaces,
-            ":probe": request.probe_json(),
+            ":probe": request.probe.as_ref().map(|probe| &probe.json),
             ":blockers": if lane.is_some() { order::LANE } else { 0 },
             ":wall": tx.now.wall.0,
             ":expires": request.expires_at.map(|wall| wall.0),
@@ -266,7 +267,7 @@ pub(super) fn thaw(connection: &Connection, row: &Row) -> rusqlite::Result<Optio
     };
     let read = connection
         .prepare_cached(
-            "SELECT s.account, s.priority, s.unmetered, c.origin, r.wire_key, r.method, r.url,
+            "SELECT s.account, s.priority, s.unmetered, s.probe, c.origin, r.wire_key, r.method, r.url,
                 r.content_type, r.headers, r.expires_wall, r.checksum, r.body_digest,
                 r.body_file, r.body_length, r.body, r.parts
              FROM submission s JOIN request r ON r.seq = s.seq JOIN channel c ON c.id = s.channel
@@ -274,6 +275,10 @@ pub(super) fn thaw(connection: &Connection, row: &Row) -> rusqlite::Result<Optio
         )?
         .query_row([row.seq], |found| {
             let checksum: [u8; 32] = found.get("checksum")?;
+            let probe = match found.get::<_, Option<String>>("probe")? {
+                Some(json) => Some(FrozenProbe::thaw(json).ok_or_else(unreadable)?),
+                None => None,
+            };
             let request = FrozenRequest {
                 id: row.id,
                 account: found.get("account")?,
@@ -296,7 +301,7 @@ pub(super) fn thaw(connection: &Connection, row: &Row) -> rusqlite::Result<Optio
                     parts: read_parts(found)?,
                     ..FrozenLinks::default()
                 },
-                probe: None,
+                probe,
             };
             Ok((checksum, request))
         })

@@ -78,10 +78,11 @@ fn doubt_where(
     let raised = connection.execute(
         &format!(
             "INSERT INTO attempt (submission, number, mark, owner, epoch, boot, began_uptime,
-                began_device, began_wall, age, ended_wall, problem)
+                began_device, began_wall, age, ended_wall, ended_boot, ended_uptime, problem)
              SELECT seq, min(0, coalesce((SELECT min(number) - 1 FROM attempt
                     WHERE submission = seq), 0)),
-                'unknown', 0, epoch, :boot, 0, accepted_wall, accepted_wall, :ever, :wall, :why
+                'unknown', 0, epoch, :boot, 0, accepted_wall, accepted_wall, :ever, :wall, :boot,
+                :uptime, :why
              FROM submission WHERE effect <> 'none' AND {condition}"
         ),
         named_params! {
@@ -89,6 +90,7 @@ fn doubt_where(
             ":ever": i64::MAX / 4,
             ":wall": now.wall.0,
             ":why": why,
+            ":uptime": now.uptime.0,
         },
     )?;
     totals::add_one(connection, totals::DOUBTS_RAISED, raised)

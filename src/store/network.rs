@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rusqlite::named_params;
 
+use super::probes;
 use super::step::rebase;
 use super::writer::Tx;
 
@@ -30,5 +31,6 @@ pub(super) fn hasten(tx: &Tx<'_>, after: Duration) -> rusqlite::Result<bool> {
             ":boot": tx.boot,
             ":most": AT_ONCE,
         })?;
-    Ok(rebased || hastened as i64 == AT_ONCE)
+    let asked = probes::hasten(tx, after, AT_ONCE)?;
+    Ok(rebased || hastened.max(asked) as i64 == AT_ONCE)
 }

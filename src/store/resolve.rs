@@ -8,6 +8,7 @@ use super::attempts;
 use super::intake::thaw;
 use super::order::parents;
 use super::parts;
+use super::probes;
 use super::profiles;
 use super::rows::{Want, read_id, spell_hold};
 use super::step::rebase_one;
@@ -266,11 +267,12 @@ fn happened(tx: &Tx<'_>, row: &mut Row, result: Option<&str>) -> Result<(), Outb
     change(tx, row, &transition, Due::Unchanged)
 }
 
-/// Ends a backoff early, never a server's wait or a quiet time.
+/// Ends a backoff early, never a server's wait or a quiet time. Asks a status probe once more.
 pub(super) fn wake(tx: &Tx<'_>, id: SubmissionId) -> Result<Snapshot, OutboxError> {
     let Some(mut row) = by_id(tx.connection, id)? else {
         return view::snapshot(tx.connection, id)?.ok_or(OutboxError::UnknownId { id });
     };
+    probes::wake(tx, &mut row)?;
     rebase_one(tx, row.seq)?;
     let woken = tx
         .connection

@@ -9,6 +9,7 @@ use rusqlite::named_params;
 
 use super::attempts::{self, End};
 use super::gates::{self, HostGate};
+use super::probes;
 use super::rows::{Want, spell_headers};
 use super::submissions::{self, Due, Row, ask, change, note_problem, set_floor};
 use super::totals;
@@ -104,15 +105,18 @@ fn on_time(
         None => 0,
         Some(epoch) => attempts::unknown_since(tx.connection, row, epoch, finished.attempt)?,
     };
-    let transition = ask(
-        tx,
-        row,
+    let ended = |then| {
         Event::AttemptEnded(Ending {
             proves: judgement.proves,
             closes_earlier,
-            then: judgement.then,
-        }),
-    )?;
+            then,
+        })
+    };
+    let mut transition = ask(tx, row, ended(judgement.then))?;
+    let asks = probes::instead_of(row, &transition.next);
+    if asks {
+        transition = ask(tx, row, ended(Then::Retry))?;
+    }
     end_attempt(tx, finished)?;
     match finished.judgement.proves {
         Proof::Unknown => tx.count(totals::DOUBTS_RAISED, 1),
@@ -138,8 +142,12 @@ fn on_time(
         note_problem(tx, row, problem)?;
     }
     keep_result(tx, row, finished, &transition.next.visible)?;
-    if matches!(transition.next.visible, SubmissionState::Held { .. }) {
+    if asks || matches!(transition.next.visible, SubmissionState::Held { .. }) {
         set_floor(tx, row, finished.floor)?;
+    }
+    if asks {
+        change(tx, row, &transition, Due::Unchanged)?;
+        return probes::ask_first(tx, row);
     }
     let due = Due::In {
         delay: finished.delay,
@@ -254,7 +262,7 @@ fn keep_result(
     Ok(())
 }
 
-fn keep_answer(
+pub(super) fn keep_answer(
     tx: &Tx<'_>,
     row: &Row,
     attempt: i64,

@@ -7,12 +7,13 @@ use std::time::Duration;
 use super::claim::{Claim, claim, has_ready};
 use super::gates::{self, Access, SignedIn, Terms, Way, awaits_unmetered, signed_in, ways};
 use super::owner::{self, LockFile, Owner};
+use super::probes::{Probed, Question};
 use super::purge::{self, Purged};
 use super::settle::{Finished, settle};
 use super::submissions::{self, Due, Row, ask, change, or_quarantine};
 use super::takeover::take_over;
 use super::writer::Tx;
-use super::{attempts, order};
+use super::{attempts, order, probes};
 use crate::clock::{UptimeMs, WallMs};
 use crate::error::OutboxError;
 use crate::model::state::{Event, SubmissionState};
@@ -23,12 +24,21 @@ use crate::policy::limits::{Limits, STEP_ROWS};
 pub(crate) struct Step {
     /// Exchanges that have ended.
     pub(crate) finished: Vec<Finished>,
-    /// Claims at most.
+    /// Questions that have ended.
+    pub(crate) probed: Vec<Probed>,
+    /// Claims and questions at most.
     pub(crate) capacity: usize,
     /// Requests of this outbox are on the wire: its lease must still hold.
     pub(crate) on_the_wire: bool,
     /// What may be claimed.
     pub(crate) terms: Terms,
+}
+
+impl Step {
+    /// It has something to write down that came from a server.
+    pub(crate) fn has_answers(&self) -> bool {
+        !self.finished.is_empty() || !self.probed.is_empty()
+    }
 }
 
 /// What a step did.
@@ -41,6 +51,8 @@ pub(crate) struct Stepped {
     pub(crate) lapsed: bool,
     /// Claimed, to be sent now.
     pub(crate) claims: Vec<Claim>,
+    /// Status probes, to be asked now.
+    pub(crate) questions: Vec<Question>,
     /// Until when the claims hold without being renewed.
     pub(crate) lease: UptimeMs,
     /// When something can be claimed next, whether there is room for it or not.
@@ -72,6 +84,10 @@ pub(super) fn step(
         let state = settle(tx, finished, limits);
         settled.extend(or_quarantine(tx, finished.submission, state)?.flatten());
     }
+    for probed in &step.probed {
+        let state = probes::settle(tx, probed, limits);
+        settled.extend(or_quarantine(tx, probed.about.submission, state)?.flatten());
+    }
     let holds = owner::lease(tx, owner)?.is_some_and(|end| tx.now.uptime <= end);
     let lapsed = step.on_the_wire && !holds;
     let others_wait = take_over(tx, owner, limits, dead)?;
@@ -81,6 +97,9 @@ pub(super) fn step(
     // Before the claim, which depends on whose turn it is.
     order::follow_up(tx)?;
     let capacity = if lapsed { 0 } else { step.capacity };
+    // At most half of the room, so that neither waits for the other for ever.
+    let questions = probes::claim(tx, limits, capacity.div_ceil(2), &step.terms)?;
+    let capacity = capacity - questions.len();
     let mut lease = tx.now.uptime;
     if capacity > 0 && has_ready(tx, &step.terms)? {
         // First, since the claims refer to this owner.
@@ -93,15 +112,18 @@ pub(super) fn step(
         attempts::note_wall(tx)?;
     }
     let ways = ways(tx, &step.terms)?;
+    let next_probe = probes::next(tx, &step.terms)?;
     Ok(Stepped {
         settled,
         lapsed,
         claims,
         lease,
-        due: next_due(tx, &ways)?,
+        questions,
+        due: earliest([next_due(tx, &ways)?, next_probe.due]),
         awaits_unmetered: awaits_unmetered(tx, &step.terms)?,
         signed_in: signed_in(tx.connection)?,
-        needs_credentials: ways.iter().any(|way| way.access == Access::Credentials),
+        needs_credentials: next_probe.needs_credentials
+            || ways.iter().any(|way| way.access == Access::Credentials),
         chores: earliest([
             next_expiry(tx)?,
             others_wait,
@@ -151,6 +173,7 @@ pub(super) fn expire_one(tx: &Tx<'_>, mut row: Row) -> Result<SubmissionState, O
 /// the whole wait, in case the clock was set back.
 pub(super) fn rebase(tx: &Tx<'_>) -> rusqlite::Result<bool> {
     gates::rebase(tx)?;
+    probes::rebase(tx)?;
     let rows = STEP_ROWS as i64;
     let earlier = rebase_where(tx, "boot < :boot AND :seq = 0", 0, rows)?;
     let later = rebase_where(tx, "boot > :boot AND :seq = 0", 0, rows)?;

@@ -10,7 +10,7 @@ use super::rows::{
     spell_want,
 };
 use super::writer::Tx;
-use super::{attempts, bodies, order, totals};
+use super::{attempts, bodies, order, probes, totals};
 use crate::clock::{UptimeMs, WallMs, from_millis, whole_millis};
 use crate::error::{OutboxError, StorageError};
 use crate::model::id::SubmissionId;
@@ -55,6 +55,12 @@ pub(super) struct Row {
     pub(super) blockers: i64,
     /// What it waits for want of.
     pub(super) want: Want,
+    /// It has a status probe.
+    pub(super) has_probe: bool,
+    /// When that is asked next.
+    pub(super) probe_at: Option<UptimeMs>,
+    /// How often it was asked in vain since the last attempt.
+    pub(super) probes: u32,
     /// The same error in a row: its status, how often, the waits after it, and the host's successes
     /// when it came first.
     pub(super) same_status: Option<u16>,
@@ -68,7 +74,8 @@ const COLUMNS: &str =
     cancel_requested, boot, floor_uptime, attempts, failures, answered, answered_for, busy,
     busy_for, consent, epoch, expires_wall, owner, fence, account, lane, lane_policy, replaces,
     children, blockers,
-    network_wait, same_status, same, same_for, same_well";
+    network_wait, same_status, same, same_for, same_well,
+    probe IS NOT NULL AS has_probe, probe_uptime, probes";
 
 fn read_row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
     Ok(Row {
@@ -104,6 +111,9 @@ fn read_row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
         children: row.get("children")?,
         blockers: row.get("blockers")?,
         want: read_want(row.get("network_wait")?),
+        has_probe: row.get("has_probe")?,
+        probe_at: row.get::<_, Option<i64>>("probe_uptime")?.map(UptimeMs),
+        probes: row.get("probes")?,
         same_status: row.get("same_status")?,
         same: row.get("same")?,
         same_for: from_millis(row.get("same_for")?),
@@ -139,6 +149,9 @@ pub(super) fn unready(tx: &Tx<'_>, seq: i64) -> rusqlite::Result<()> {
 /// Puts a row that can't be read, or whose state makes no sense, aside: held as damaged, with what
 /// there is of it untouched. One bad row must not stop the others.
 pub(super) fn quarantine(tx: &Tx<'_>, seq: i64) -> Result<(), OutboxError> {
+    tx.connection
+        .prepare_cached("UPDATE submission SET probe_uptime = NULL WHERE seq = ?1")?
+        .execute([seq])?;
     let raised = tx
         .connection
         .prepare_cached(
@@ -278,7 +291,9 @@ pub(super) fn change(
         })?;
     row.state = to.visible;
     row.cancel_requested = to.cancel_requested;
-    set_due(tx, row, if pending { Some(due) } else { None })?;
+    let due = pending.then_some(due);
+    set_due(tx, row, due)?;
+    probes::follow(tx, row, &to, due)?;
     if ends {
         tx.connection
             .prepare_cached(
@@ -316,16 +331,7 @@ fn set_due(tx: &Tx<'_>, row: &Row, due: Option<Due>) -> rusqlite::Result<()> {
     match due {
         Some(Due::Unchanged) => Ok(()),
         None => unready(tx, row.seq),
-        Some(Due::Now) => {
-            tx.connection
-                .prepare_cached(
-                    "UPDATE submission SET due_uptime = NULL,
-                        ready = CASE blockers WHEN 0 THEN 1 + unmetered ELSE 0 END
-                     WHERE seq = ?1",
-                )?
-                .execute([row.seq])?;
-            Ok(())
-        }
+        Some(Due::Now) => make_due(tx, row),
         Some(Due::In { delay, floor }) => {
             tx.connection
                 .prepare_cached(
@@ -343,6 +349,18 @@ fn set_due(tx: &Tx<'_>, row: &Row, due: Option<Due>) -> rusqlite::Result<()> {
             Ok(())
         }
     }
+}
+
+/// Makes a pending row claimable, unless it waits for another.
+pub(super) fn make_due(tx: &Tx<'_>, row: &Row) -> rusqlite::Result<()> {
+    tx.connection
+        .prepare_cached(
+            "UPDATE submission SET due_uptime = NULL,
+                ready = CASE blockers WHEN 0 THEN 1 + unmetered ELSE 0 END
+             WHERE seq = ?1",
+        )?
+        .execute([row.seq])?;
+    Ok(())
 }
 
 /// Remembers a floor for a submission that is held or in flight: what a later decision must wait

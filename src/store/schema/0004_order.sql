@@ -72,11 +72,18 @@ CREATE TABLE resolved (
 ) STRICT;
 
 -- `submission.probe` is the status probe, as JSON. When to ask it next, in the uptime of `boot`: then
--- `ready` and `due_uptime` are empty. How often it was asked in vain since the last attempt.
+-- `ready` and `due_uptime` are empty, and `delay` is how long the wait was. How often it was asked in
+-- vain since the last attempt.
 ALTER TABLE submission ADD COLUMN probe_uptime INTEGER;
 ALTER TABLE submission ADD COLUMN probe_wall INTEGER;
 ALTER TABLE submission ADD COLUMN probes INTEGER NOT NULL DEFAULT 0;
-CREATE INDEX submission_probe ON submission (probe_uptime) WHERE probe_uptime IS NOT NULL;
+CREATE INDEX submission_probe ON submission (boot, channel, probe_uptime)
+    WHERE probe_uptime IS NOT NULL;
+-- By which clocks an attempt ended, beside `ended_wall`: the uptime of `ended_boot`, and the best known
+-- wall time. NULL: only `ended_wall` is known.
+ALTER TABLE attempt ADD COLUMN ended_boot INTEGER;
+ALTER TABLE attempt ADD COLUMN ended_uptime INTEGER;
+ALTER TABLE attempt ADD COLUMN ended_best INTEGER;
 
 -- What retention counts: settled submissions that are kept whole, and the bytes of their results. Beside
 -- them the bytes of the bodies of unsettled ones.

@@ -90,6 +90,15 @@ impl Answer {
         answer
     }
 
+    pub(crate) fn not_found() -> Self {
+        Self::problem(
+            404,
+            "not_found",
+            "Not found",
+            "No effect has this path or key.",
+        )
+    }
+
     pub(crate) fn in_progress() -> Self {
         Self::problem(
             409,

@@ -166,23 +166,25 @@ impl Database {
 
     /// All effects, in the order in which they were made.
     pub(crate) fn effects(&self) -> Result<Vec<EffectRecord>, rusqlite::Error> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT effect, key, method, path, body_sha256, body_bytes, overwrite, wall_ms
-             FROM effects ORDER BY effect",
-        )?;
-        let rows = statement.query_map([], |row| {
-            Ok(EffectRecord {
-                effect: row.get::<_, Int>(0)?.into_u64(),
-                key: row.get(1)?,
-                method: row.get(2)?,
-                path: row.get(3)?,
-                body_sha256: row.get(4)?,
-                body_bytes: row.get::<_, Int>(5)?.into_u64(),
-                overwrite: row.get(6)?,
-                wall_ms: row.get::<_, Int>(7)?.into_u64(),
-            })
-        })?;
+        let mut statement = self
+            .connection
+            .prepare_cached(&format!("{SELECT_EFFECT} ORDER BY effect"))?;
+        let rows = statement.query_map([], read_effect)?;
         rows.collect()
+    }
+
+    /// The first effect of this path, or under this key.
+    pub(crate) fn find_effect(
+        &self,
+        path: Option<&str>,
+        key: Option<&str>,
+    ) -> Result<Option<EffectRecord>, rusqlite::Error> {
+        self.connection
+            .prepare_cached(&format!(
+                "{SELECT_EFFECT} WHERE path = ?1 OR key = ?2 ORDER BY effect LIMIT 1"
+            ))?
+            .query_row((path, key), read_effect)
+            .optional()
     }
 
     /// Forgets every key and leaves the effects.
@@ -343,4 +345,20 @@ impl FromSql for Int {
         let number = i64::column_result(value)?;
         Ok(Self(u64::try_from(number).unwrap_or_default()))
     }
+}
+
+const SELECT_EFFECT: &str =
+    "SELECT effect, key, method, path, body_sha256, body_bytes, overwrite, wall_ms FROM effects";
+
+fn read_effect(row: &rusqlite::Row<'_>) -> rusqlite::Result<EffectRecord> {
+    Ok(EffectRecord {
+        effect: row.get::<_, Int>(0)?.into_u64(),
+        key: row.get(1)?,
+        method: row.get(2)?,
+        path: row.get(3)?,
+        body_sha256: row.get(4)?,
+        body_bytes: row.get::<_, Int>(5)?.into_u64(),
+        overwrite: row.get(6)?,
+        wall_ms: row.get::<_, Int>(7)?.into_u64(),
+    })
 }

@@ -211,6 +211,9 @@ impl Handler {
             .path
             .split_once('?')
             .unwrap_or((&self.head.path, ""));
+        if path == "/_effect" {
+            return self.find(query).await;
+        }
         if path != "/_effects" {
             let value = json!({ "method": self.head.method, "path": self.head.path });
             return Ok(Answer::json(200, &value));
@@ -226,6 +229,18 @@ impl Handler {
             200,
             &json!({ "key": key, "effects": effects }),
         ))
+    }
+
+    /// The first effect of a path or a key, as an API would show what was made.
+    async fn find(&self, query: &str) -> Result<Answer, StoreError> {
+        let path = key_place::query(query, "path");
+        let key = key_place::query(query, "key");
+        let found = self
+            .shared
+            .store
+            .run(move |database| database.find_effect(path.as_deref(), key.as_deref()))
+            .await?;
+        Ok(found.map_or_else(Answer::not_found, |effect| Answer::json(200, &effect)))
     }
 
     async fn stand_before(&self, reply: &mut oneshot::Sender<Reply>) -> Option<()> {

@@ -270,8 +270,18 @@ fn reads_have_no_effect_and_tell_how_many_a_key_has() {
         client.call("GET", "/any/thing", &[], "").unwrap().status,
         200
     );
+    for (asked, status) in [
+        ("/_effect?key=k%201", 200),
+        ("/_effect?path=/orders", 200),
+        ("/_effect?path=/order", 404),
+        ("/_effect", 404),
+    ] {
+        let found = client.call("GET", asked, &[], "").unwrap();
+        assert_eq!(found.status, status, "{asked}");
+        assert_eq!(found.json()["effect"] == 1, status == 200, "{asked}");
+    }
     let summary = server.summary().unwrap();
-    assert_eq!((summary.requests, summary.effects), (4, 1));
+    assert_eq!((summary.requests, summary.effects), (8, 1));
 }
 
 #[test]

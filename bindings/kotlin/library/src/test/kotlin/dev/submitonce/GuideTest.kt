@@ -191,7 +191,8 @@ class GuideTest {
                 outbox.submit(Submission(id, "/orders", Body.Json("""{"item":"tea"}"""), probe = probe))
                 // end
                 outbox.start()
-                assertIs<Waited.Settled>(outbox.wait(id, seconds))
+                val end = assertIs<Waited.Settled>(outbox.wait(id, seconds))
+                assertEquals(SubmissionState.Succeeded, end.snapshot.state)
             }
         }
     }

@@ -81,7 +81,7 @@ class OrderTest : OutboxTest() {
         assertIs<Waited.Settled>(outbox.wait(child.id, LONG))
         val sent = server.records().last().jsonObject
         val effect = outbox.snapshot(parent.id).outcome?.text.orEmpty().let { Regex("\\d+").find(it)?.value }
-        val body = """{"item":"tea","parent":$effect}"""
+        val body = """{"parent":$effect,"item":"tea"}"""
         assertEquals(sha256(body.toByteArray()), sent.getValue("body_sha256").jsonPrimitive.content)
         assertTrue("$sent".contains("parent=$effect"), "$sent")
     }
@@ -98,7 +98,7 @@ class OrderTest : OutboxTest() {
         assertEquals(SubmissionState.Held(HoldReason.PARENT_RESULT_MISSING), held.state)
         outbox.resolve(child.id, held.revision, Resolution.FillParts(listOf(PartValue(into, "\"A-17\""))))
         assertIs<Waited.Settled>(outbox.wait(child.id, LONG))
-        val body = """{"item":"tea","parent":"A-17"}"""
+        val body = """{"parent":"A-17","item":"tea"}"""
         assertEquals(sha256(body.toByteArray()), server.records().last().jsonObject.getValue("body_sha256").jsonPrimitive.content)
     }
 
@@ -160,9 +160,8 @@ class OrderTest : OutboxTest() {
         val outbox = open()
         val held = outbox.held()
         val parts = Resolution.FillParts(listOf(PartValue(PartTarget.Json("/order_id"), "7")))
-        val refusal = assertFailsWith<SubmitOnceException.CannotRetry> {
-            outbox.resolve(held.id, held.revision, parts)
-        }
-        assertEquals(held, refusal.current)
+        val refusal = assertFailsWith<SubmitOnceException.Invalid> { outbox.resolve(held.id, held.revision, parts) }
+        assertEquals("resolution", refusal.field)
+        assertEquals(held, outbox.snapshot(held.id))
     }
 }
