@@ -45,6 +45,7 @@ pub mod classification;
 mod clock;
 mod config;
 mod core;
+mod decisions;
 mod delivery;
 mod entropy;
 mod error;

@@ -13,10 +13,11 @@ use super::{attempts, gates, loss, order, profiles, runs};
 use crate::error::OutboxError;
 use crate::model::body::FrozenBody;
 use crate::model::fingerprint::{Fingerprint, Identity, digest};
+use crate::model::links::FrozenLinks;
 use crate::model::links::{ParentPart, PartTarget};
 use crate::model::outcome::{Receipt, ReceiptKind, Snapshot};
 use crate::model::parts;
-use crate::model::request::{FrozenLinks, FrozenRequest, effect_text, key_place_text};
+use crate::model::request::{FrozenRequest, effect_text, key_place_text};
 use crate::policy::probe::FrozenProbe;
 use crate::runs::RunNetwork;
 
