@@ -156,14 +156,14 @@ public class Outbox private constructor(
      * suspends: to suspend at once would put requests in doubt. Cancelling suspends at once, and so
      * does [suspendDelivery]; [start] and [drain] end it, and delivery goes on.
      */
-    public suspend fun windDown(time: Duration): WindDown = waiting {
+    public suspend fun windDown(time: Duration): WindDown =
         try {
-            raw.windDown(time.coerceAtLeast(Duration.ZERO))
+            waiting { raw.windDown(time.coerceAtLeast(Duration.ZERO)) }
         } catch (cancelled: CancellationException) {
-            withContext(NonCancellable) { raw.suspend() }
+            // Out here, since the cancellation may come before the winding down has begun.
+            withContext(NonCancellable) { suspendDelivery() }
             throw cancelled
         }
-    }
 
     /** Cancels a submission, and says honestly what that was worth. */
     public suspend fun cancel(id: UUID): CancelOutcome = call { raw.cancel(id).lifted() }
