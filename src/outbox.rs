@@ -421,6 +421,7 @@ fn next_attempt_at(waiting_for: &WaitingFor) -> Option<SystemTime> {
         | WaitingFor::Network { at }
         | WaitingFor::Certificate { at, .. }
         | WaitingFor::Gate { until: at } => Some(*at),
+        // A probe is no attempt.
         WaitingFor::Unmetered
         | WaitingFor::Credentials
         | WaitingFor::SignedOut

@@ -1485,7 +1485,8 @@ public protocol OutboxProtocol: AnyObject, Sendable {
 
     /**
      * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
-     * never makes a second submission.
+     * never makes a second submission. What is held for its doubt and has a status probe is asked about
+     * once more.
      */
     func wake(id: SubmissionId) throws  -> Snapshot
 
@@ -1988,7 +1989,8 @@ open func suspend()throws   {try rustCallWithError(FfiConverterTypeOutboxError_l
 
     /**
      * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
-     * never makes a second submission.
+     * never makes a second submission. What is held for its doubt and has a status probe is asked about
+     * once more.
      */
 open func wake(id: SubmissionId)throws  -> Snapshot  {
     return try  FfiConverterTypeSnapshot_lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
@@ -5597,7 +5599,10 @@ public func FfiConverterTypeStats_lower(_ value: Stats) -> RustBuffer {
  * An answer "it is there" settles the submission as succeeded. "It isn't there" counts only if the
  * last attempt had ended at least `Limits.horizon` before the question was asked, and none began
  * since: a request may still be on its way. Anything else is no answer, and is asked again a few
- * times before a person decides.
+ * times before a person decides. Redirects aren't followed.
+ *
+ * Nothing else of the submission is sent: no key, no body, no stored headers. One that can never be
+ * asked is refused at submit, as `Invalid` with the field `probe`.
  */
 public struct StatusProbe: Equatable, Hashable, CustomDebugStringConvertible {
     /**
@@ -11457,7 +11462,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_suspend() != 37062) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_outbox_wake() != 791) {
+    if (uniffi_submit_once_checksum_method_outbox_wake() != 60494) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_set_progress_listener() != 56526) {

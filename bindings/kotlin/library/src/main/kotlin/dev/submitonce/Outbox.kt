@@ -228,7 +228,10 @@ public class Outbox private constructor(
      * kept and waits for it to come back; requests that are on the wire come to their end. With
      * [SignOut.PURGE], everything of it ends and is deleted: requests on the wire are stopped, what is in
      * doubt is abandoned; only what recognises late duplicates stays. A purge that a kill interrupts goes
-     * on at the next opening.
+     * on at the next opening, and so does one that failed, if it isn't called again. What another process
+     * has on the wire is stopped within a second if somebody observes there, else within half a minute.
+     *
+     * @throws SubmitOnceException.Storage with a purge, call again: it goes on, and counts all of it.
      */
     public suspend fun signOut(how: SignOut = SignOut.KEEP): SignedOutReport = call { raw.signOut(how).lifted() }
 
@@ -248,12 +251,15 @@ public class Outbox private constructor(
     /** Tells what the system says of the network. A hint: nothing depends on its coming. */
     public suspend fun networkAvailable(kind: NetworkKind): Unit = call { raw.networkAvailable(kind) }
 
-    /** Numbers about the outbox. */
+    /**
+     * Numbers about the outbox. Costs a read of a few rows, at any length of the queue; waits for a commit
+     * that is under way.
+     */
     public suspend fun stats(): Stats = call { raw.stats() }
 
     /**
      * Drops what retention no longer keeps, one small step at a time. True if there may be more. An
-     * idle outbox does it by itself.
+     * idle outbox does it by itself. What isn't settled is never dropped.
      */
     public suspend fun retain(): Boolean = call { raw.retain() }
 
@@ -351,7 +357,8 @@ public class Outbox private constructor(
          * @param tls whom to trust, besides or instead of the bundled roots.
          * @param boot what identifies this boot of the device, where the host knows better than the
          *   system.
-         * @param installId what identifies this installation, and is never restored with a backup.
+         * @param installId what identifies this installation, and is never restored with a backup: a
+         *   copy of the database that came from another one is told by it, see [OpenReport].
          * @param credentials asked when an account's requests need credentials.
          * @param scheduler starts background runs.
          * @param networks what the system says of the network: collected until the outbox is closed, and

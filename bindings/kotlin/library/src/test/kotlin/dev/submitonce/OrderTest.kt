@@ -108,7 +108,11 @@ class OrderTest : OutboxTest() {
         val held = outbox.held()
         assertEquals(SubmissionState.Held(HoldReason.OUTCOME_UNKNOWN), held.state)
         assertEquals(ResolvedAll(0, 0), outbox.resolveAll(HoldReason.RESTORED, Resolution.GiveUp))
+        // A server without keys: nothing is sent again without consent.
+        assertEquals(ResolvedAll(0, 1), outbox.resolveAll(HoldReason.OUTCOME_UNKNOWN, Resolution.RetrySameKey()))
         assertEquals(held, outbox.snapshot(held.id))
+        assertEquals(ResolvedAll(1, 0), outbox.resolveAll(HoldReason.OUTCOME_UNKNOWN, Resolution.GiveUp))
+        assertEquals(SubmissionState.Abandoned, outbox.snapshot(held.id).state)
     }
 
     // Whose background run is needed for what goes on, is scheduled.
@@ -139,7 +143,7 @@ class OrderTest : OutboxTest() {
 
     // P10, P11.
     @Test
-    fun `signing out keeps what was submitted, and says so of nobody's too`() = test {
+    fun `signing out keeps what was submitted or ends it, as it is told`() = test {
         val outbox = open()
         val nobodys = order()
         outbox.submit(nobodys)
@@ -147,12 +151,16 @@ class OrderTest : OutboxTest() {
         outbox.signIn("ann")
         val anns = order(account = "ann")
         outbox.submit(anns)
-        outbox.signOut()
+        assertEquals(SignedOutReport("ann", 1, 0, 0, 0), outbox.signOut())
         assertNull(outbox.signedIn())
         assertEquals(WaitingFor.SignedOut, outbox.snapshot(anns.id).waitingFor)
         outbox.start()
         assertIs<Waited.Settled>(outbox.wait(nobodys.id, LONG))
         assertIs<Waited.TimedOut>(outbox.wait(anns.id, Duration.ZERO))
+        outbox.signIn("ann")
+        assertEquals(SignedOutReport("ann", 0, 1, 0, 0), outbox.signOut(SignOut.PURGE))
+        val purged = outbox.snapshot(anns.id)
+        assertEquals(SubmissionState.Cancelled to "", purged.state to purged.url)
     }
 
     @Test

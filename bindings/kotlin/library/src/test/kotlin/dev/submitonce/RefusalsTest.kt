@@ -204,7 +204,8 @@ class RefusalsTest : OutboxTest() {
     @Test
     fun `an unknown ID from before the memory of settled ones is too old`() = test {
         val tick = Duration.ofMillis(1)
-        val outbox = open(limits = quick.copy(keepResults = tick, keepTombstones = tick))
+        val forgetful = ServerProfile.builtIn(BuiltInProfile.STANDARD).copy(retention = tick)
+        val outbox = open(limits = quick.copy(keepResults = tick, keepTombstones = tick), profile = forgetful)
         val order = order()
         // Ages are believed by a server's clock alone.
         val date = """["Date","Fri, 01 Jan 2100 00:00:00 GMT"]"""

@@ -1152,7 +1152,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_sign_in() and 0xFFFF) != 48787) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_sign_out() and 0xFFFF) != 26423) {
+    if ((lib.uniffi_submit_once_checksum_method_outbox_sign_out() and 0xFFFF) != 19370) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_signed_in() and 0xFFFF) != 47324) {
@@ -1197,7 +1197,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_resolve_all() and 0xFFFF) != 39048) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_retain() and 0xFFFF) != 48955) {
+    if ((lib.uniffi_submit_once_checksum_method_outbox_retain() and 0xFFFF) != 25925) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_snapshot() and 0xFFFF) != 61196) {
@@ -1206,7 +1206,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_start() and 0xFFFF) != 57377) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_stats() and 0xFFFF) != 22969) {
+    if ((lib.uniffi_submit_once_checksum_method_outbox_stats() and 0xFFFF) != 36174) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_submit() and 0xFFFF) != 39922) {
@@ -1218,7 +1218,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_suspend() and 0xFFFF) != 37062) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_wake() and 0xFFFF) != 791) {
+    if ((lib.uniffi_submit_once_checksum_method_outbox_wake() and 0xFFFF) != 60494) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_set_progress_listener() and 0xFFFF) != 56526) {
@@ -2577,7 +2577,12 @@ public interface OutboxInterface {
      * and waits for it to come back; requests that are on the wire come to their end. With `Purge`,
      * everything of it ends and is deleted: requests on the wire are stopped, what is in doubt is
      * abandoned; only what recognises late duplicates stays. A purge that a kill interrupts goes on
-     * at the next opening.
+     * at the next opening, and so does one that failed, if it isn't called again. What another process
+     * has on the wire is stopped within a second if somebody observes there, else within half a minute.
+     * Takes a transaction for every hundred submissions or so.
+     *
+     * # Errors
+     * [`OutboxError::Storage`]. With `Purge`, call again: it goes on, and counts all of it.
      */
     fun `signOut`(`how`: SignOut): SignedOutReport
 
@@ -2671,7 +2676,8 @@ public interface OutboxInterface {
     /**
      * Drops what retention no longer keeps, one small step at a time. True if there may be more. An
      * idle outbox does it by itself now and then. Ages count by the `Date` of a server that
-     * answered since the boot; without one nothing is dropped.
+     * answered since the boot; without one only `keep_results_count` and `keep_results_bytes` drop
+     * something. What isn't settled is never dropped.
      */
     fun `retain`(): kotlin.Boolean
 
@@ -2688,7 +2694,8 @@ public interface OutboxInterface {
     fun `start`()
 
     /**
-     * Numbers about the outbox.
+     * Numbers about the outbox. Costs a read of a few rows, at any length of the queue; waits for a
+     * commit that is under way.
      */
     fun `stats`(): Stats
 
@@ -2718,7 +2725,8 @@ public interface OutboxInterface {
 
     /**
      * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
-     * never makes a second submission.
+     * never makes a second submission. What is held for its doubt and has a status probe is asked about
+     * once more.
      */
     fun `wake`(`id`: SubmissionId): Snapshot
 
@@ -2955,7 +2963,12 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
      * and waits for it to come back; requests that are on the wire come to their end. With `Purge`,
      * everything of it ends and is deleted: requests on the wire are stopped, what is in doubt is
      * abandoned; only what recognises late duplicates stays. A purge that a kill interrupts goes on
-     * at the next opening.
+     * at the next opening, and so does one that failed, if it isn't called again. What another process
+     * has on the wire is stopped within a second if somebody observes there, else within half a minute.
+     * Takes a transaction for every hundred submissions or so.
+     *
+     * # Errors
+     * [`OutboxError::Storage`]. With `Purge`, call again: it goes on, and counts all of it.
      */
     @Throws(OutboxException::class)override fun `signOut`(`how`: SignOut): SignedOutReport {
             return FfiConverterTypeSignedOutReport.lift(
@@ -3243,7 +3256,8 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
     /**
      * Drops what retention no longer keeps, one small step at a time. True if there may be more. An
      * idle outbox does it by itself now and then. Ages count by the `Date` of a server that
-     * answered since the boot; without one nothing is dropped.
+     * answered since the boot; without one only `keep_results_count` and `keep_results_bytes` drop
+     * something. What isn't settled is never dropped.
      */
     @Throws(OutboxException::class)override fun `retain`(): kotlin.Boolean {
             return FfiConverterBoolean.lift(
@@ -3296,7 +3310,8 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 
 
     /**
-     * Numbers about the outbox.
+     * Numbers about the outbox. Costs a read of a few rows, at any length of the queue; waits for a
+     * commit that is under way.
      */
     @Throws(OutboxException::class)override fun `stats`(): Stats {
             return FfiConverterTypeStats.lift(
@@ -3375,7 +3390,8 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 
     /**
      * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
-     * never makes a second submission.
+     * never makes a second submission. What is held for its doubt and has a status probe is asked about
+     * once more.
      */
     @Throws(OutboxException::class)override fun `wake`(`id`: SubmissionId): Snapshot {
             return FfiConverterTypeSnapshot.lift(
@@ -4579,7 +4595,7 @@ data class Limits (
     ,
     /**
      * How long the memory of a settled submission is kept after that, to converge late
-     * duplicates.
+     * duplicates. Never shorter than `retention` of its server profile, where that has an end.
      */
     val `keepTombstones`: java.time.Duration
     ,
@@ -4923,8 +4939,9 @@ data class OutboxConfig (
     ,
     /**
      * What identifies this installation of the app on this device, and is never restored with a
-     * backup: on Android `ANDROID_ID`. Kept with a new database, so that a copy of it can be told
-     * from the original. *Not compared yet.*
+     * backup: on Android `ANDROID_ID`. Kept with the database when it is told first. If another one
+     * is told later, the file is a copy (a restored backup, a cloned device), and everything unsettled
+     * in it is held as `Restored`: see `OpenReport.restored`. Left out: copies aren't noticed.
      */
     val `installId`: kotlin.String? = null
 
@@ -6033,12 +6050,13 @@ data class Stats (
     val `resultBytes`: kotlin.Long
     ,
     /**
-     * Bytes of the database file, without its log.
+     * Bytes of the database file once its log is written back into it.
      */
     val `databaseBytes`: kotlin.Long
     ,
     /**
-     * Calls of `submit`, and submissions of `submit_all`, that were not refused as unusable.
+     * Calls of `submit`, and submissions of `submit_all`, that were not refused as unusable. What is in
+     * none of the next four was turned away: the queue was full, the ID too old, the disk full.
      */
     val `submitCalls`: kotlin.Long
     ,
@@ -6118,7 +6136,8 @@ data class Stats (
     val `doubtsRaised`: kotlin.Long
     ,
     /**
-     * Of these, those that were settled since, by an answer, a probe or a decision.
+     * Of these, those that were settled since: by an answer, a probe or a decision, or with the end of
+     * their submission.
      */
     val `doubtsSettled`: kotlin.Long
     ,
@@ -6139,7 +6158,8 @@ data class Stats (
     val `abnormalRetryRate`: kotlin.Double
     ,
     /**
-     * How long submissions took from acceptance to their end, by the device's clock, in counts.
+     * How long submissions took from acceptance to their end, by the device's clock: counts from 100 ms
+     * to a week, always the same ones, and the rest.
      */
     val `timeToSettle`: List<SettleTimes>
     ,
@@ -6275,7 +6295,10 @@ public object FfiConverterTypeStats: FfiConverterRustBuffer<Stats> {
  * An answer "it is there" settles the submission as succeeded. "It isn't there" counts only if the
  * last attempt had ended at least `Limits.horizon` before the question was asked, and none began
  * since: a request may still be on its way. Anything else is no answer, and is asked again a few
- * times before a person decides.
+ * times before a person decides. Redirects aren't followed.
+ *
+ * Nothing else of the submission is sent: no key, no body, no stored headers. One that can never be
+ * asked is refused at submit, as `Invalid` with the field `probe`.
  */
 data class StatusProbe (
     /**
@@ -7987,7 +8010,9 @@ public object FfiConverterTypeNetworkKind: FfiConverterRustBuffer<NetworkKind> {
 
 
 /**
- * Why an outbox could not be opened. Nothing has been moved or deleted.
+ * Why an outbox could not be opened. Nothing has been moved or deleted. A damaged file is no reason:
+ * it is salvaged, see `OpenReport`. While another process has it open, that waits: `Storage` with
+ * `Busy`.
  */
 sealed class OpenException: kotlin.Exception() {
 
@@ -9702,7 +9727,9 @@ sealed class StorageException: kotlin.Exception() {
     }
 
     /**
-     * The file's content is damaged. Keep it: it holds keys that must not be lost.
+     * The file's content is damaged. Keep it: it holds keys that must not be lost. Met while the
+     * outbox is open: close it and open it again, which saves what can be read into a new file and
+     * tells so in `OpenReport`.
      */
     class Corrupt(
 
