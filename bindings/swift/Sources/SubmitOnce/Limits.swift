@@ -53,7 +53,7 @@ public struct Limits: Sendable, Hashable {
     /// Bytes of the results that are kept whole, at most; older ones go first.
     public var keepResultsBytes: Int64
     /// How long the memory of a settled submission is kept after that, to converge late
-    /// duplicates.
+    /// duplicates. Never shorter than `retention` of its server profile, where that has an end.
     public var keepTombstones: Duration
     /// Entries of the change feed that are kept; an older cursor gets `Resync`.
     public var keepChanges: Int

@@ -15,7 +15,11 @@ extension Outbox {
     /// With `keep`, what it has submitted is kept and waits for it to come back; requests that are on the wire come
     /// to their end. With `purge`, everything of it ends and is deleted: requests on the wire are stopped, what is
     /// in doubt is abandoned; only what recognises late duplicates stays. A purge that the end of the process
-    /// interrupts goes on at the next opening.
+    /// interrupts goes on at the next opening, and so does one that failed, if it isn't called again. What another
+    /// process has on the wire is stopped within a second if somebody observes there, else within half a minute.
+    ///
+    /// - Throws: ``SubmitOnceError`` with the reason `storage`. With `purge`, call again: it goes on, and counts all
+    ///   of it.
     @discardableResult
     public func signOut(_ how: SignOut = .keep) async throws -> SignedOutReport {
         try await call { try $0.signOut(how: how).lifted }

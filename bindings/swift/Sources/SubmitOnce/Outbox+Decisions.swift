@@ -38,7 +38,7 @@ extension Outbox {
     }
 
     /// Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time, never makes a
-    /// second submission.
+    /// second submission. What is held for its doubt and has a status probe is asked about once more.
     @discardableResult
     public func wake(_ id: UUID) async throws -> Snapshot {
         try await asking { try $0.wake(id: id.lowered()).lifted() }

@@ -67,12 +67,16 @@ public final class Outbox: Sendable {
     ///   - userAgent: the `User-Agent` of requests that store none.
     ///   - tls: whom to trust, besides or instead of the bundled roots.
     ///   - boot: what identifies this boot of the device, where the host knows better than the system.
-    ///   - installID: what identifies this installation, and is never restored with a backup.
+    ///   - installID: what identifies this installation, and is never restored with a backup. Kept with the
+    ///     database when it is told first. If another one is told later, the file is a copy (a restored backup, a
+    ///     cloned device), and everything unsettled in it is held as `restored`: see ``openReport``. Left out: copies
+    ///     aren't noticed.
     ///   - credentials: asked when an account's requests need credentials.
     ///   - scheduler: orders background runs.
     ///   - onCallbackError: told of what the provider and the scheduler threw.
     /// - Throws: ``SubmitOnceError`` with the reasons `cannotOpen`, `storage` and `invalid`; nothing has been
-    ///   moved or deleted then.
+    ///   moved or deleted then. A damaged file is no reason: it is salvaged, see ``openReport``. While another
+    ///   process has it open, that waits: `storage(.busy)`.
     public static func open(
         at database: URL,
         baseURL: URL? = nil,
@@ -230,7 +234,8 @@ public final class Outbox: Sendable {
         try await call { try $0.networkAvailable(kind: kind) }
     }
 
-    /// Numbers about the outbox.
+    /// Numbers about the outbox. Costs a read of a few rows, at any length of the queue; waits for a commit that is
+    /// under way.
     public func stats() async throws -> Stats {
         try await call { try $0.stats().lifted }
     }

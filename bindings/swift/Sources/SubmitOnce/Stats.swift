@@ -19,10 +19,11 @@ public struct Stats: Sendable, Hashable {
     public let queuedBytes: Int64
     /// Bytes of the results that are kept.
     public let resultBytes: Int64
-    /// Bytes of the database file, without its log.
+    /// Bytes of the database file once its log is written back into it.
     public let databaseBytes: Int64
 
-    /// Calls of ``Outbox/submit(_:)``, and submissions of ``Outbox/submitAll(_:)``, that were not refused as unusable.
+    /// Calls of ``Outbox/submit(_:)``, and submissions of ``Outbox/submitAll(_:)``, that were not refused as
+    /// unusable. What is in none of the next four was turned away: the queue was full, the ID too old, the disk full.
     public let submitCalls: Int
     /// Of these, those that stored a new submission.
     public let accepted: Int
@@ -56,7 +57,8 @@ public struct Stats: Sendable, Hashable {
     public let retriesAfterNoConnection: Int
     /// Attempts whose outcome nobody knew when they ended.
     public let doubtsRaised: Int
-    /// Of these, those that were settled since, by an answer, a probe or a decision.
+    /// Of these, those that were settled since: by an answer, a probe or a decision, or with the end of their
+    /// submission.
     public let doubtsSettled: Int
 
     /// (joined + replayed) / calls of ``Outbox/submit(_:)``; 0 without calls.
@@ -66,7 +68,8 @@ public struct Stats: Sendable, Hashable {
     /// Attempts after an answer or a time-out / all attempts. An attempt after a missing network
     /// doesn't count.
     public let abnormalRetryRate: Double
-    /// How long submissions took from acceptance to their end, by the device's clock, in counts.
+    /// How long submissions took from acceptance to their end, by the device's clock: counts from 100 ms to a week,
+    /// always the same ones, and the rest.
     public let timeToSettle: [SettleTimes]
     /// The change feed's last cursor.
     public let lastCursor: Int64

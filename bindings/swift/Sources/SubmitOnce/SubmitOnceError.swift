@@ -69,7 +69,9 @@ public struct SubmitOnceError: Error, LocalizedError, Equatable, CustomStringCon
         case busy
         /// The file can't be reached now, for example before the first unlock. Call again later.
         case unavailable
-        /// The file's content is damaged. Keep it: it holds keys that must not be lost.
+        /// The file's content is damaged. Keep it: it holds keys that must not be lost. Met while the outbox is
+        /// open: close it and open it again, which saves what can be read into a new file and tells so in
+        /// ``Outbox/openReport``.
         case corrupt
         /// The file was moved, replaced or deleted while open. Close the outbox and open it again.
         case moved

@@ -191,8 +191,9 @@ final class ConversionsTests: XCTestCase {
     }
 
     func testAFilterOfEachKindAsksForItAlone() throws {
-        let filters: [ListFilter: ListState?] = [.all: nil, .moving: .moving, .held: .held, .settled: .settled]
-        XCTAssertEqual(filters.count, 4)
+        let filters: [(ListFilter, ListState?)] = [
+            (.all, nil), (.moving, .moving), (.held, .held), (.settled, .settled),
+        ]
         for (filter, state) in filters {
             XCTAssertEqual(try filter.carried(), ListFilter(state: state))
         }
