@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::{Notify, oneshot};
+use tracing::Span;
 
 use super::engine::{Demand, Engine};
 use crate::clock::UptimeMs;
@@ -74,12 +75,14 @@ impl Engine {
     /// Delivers what is due within the budget. The work goes on if the caller stops waiting.
     pub(crate) fn drain(self: &Arc<Self>, budget: DrainBudget) -> Result<Draining, OutboxError> {
         let deadline = self.parts.clock.now().uptime.plus(budget.time);
-        tracing::info!(target: TARGET, budget = ?budget.time, "drain begun");
         self.wait_as(|demand, sender| {
             // Without time it only looks, and ends no suspension.
             demand.suspended &= budget.time.is_zero();
             demand.winding_down &= budget.time.is_zero();
-            Drain::new(deadline, budget.ends_with_caller, sender)
+            Drain {
+                span: tracing::info_span!(target: TARGET, "drain", budget = ?budget.time),
+                ..Drain::new(deadline, budget.ends_with_caller, sender)
+            }
         })
     }
 
@@ -139,6 +142,8 @@ pub(super) struct Drain {
     ends_with_caller: bool,
     slowest: Duration,
     report: DrainReport,
+    /// From the call to its report.
+    span: Span,
     sender: DrainSender,
 }
 
@@ -160,6 +165,7 @@ impl Drain {
                 awaits_unmetered: false,
             },
             ends_with_caller,
+            span: Span::none(),
             sender,
         }
     }
@@ -205,6 +211,7 @@ impl Drain {
     }
 
     pub(super) fn fail(self, error: OutboxError) {
+        let _inside = self.span.enter();
         tracing::warn!(target: TARGET, error = kind(&error), "drain failed");
         // The caller may have stopped waiting; the work went on in any case.
         drop(self.sender.send(Err(error)));
@@ -218,6 +225,7 @@ impl Drain {
             awaits_unmetered: next.awaits_unmetered,
             ..self.report
         };
+        let _inside = self.span.enter();
         tracing::info!(
             target: TARGET,
             attempts = report.attempts,

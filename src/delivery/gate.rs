@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
+use tracing::Span;
 
 use super::body;
 use super::engine::{Engine, lock};
@@ -39,6 +40,8 @@ pub(super) struct Flight {
     /// What was sent, in case a redirect asks for it elsewhere.
     parcel: Parcel,
     began: UptimeMs,
+    /// From the attempt's first request to its end, redirects included.
+    span: Span,
 }
 
 /// A request, and what there is to know of it besides.
@@ -256,26 +259,29 @@ impl Engine {
                     continue;
                 }
             }
-            let mut time = None;
+            let (mut time, mut span) = (None, Span::none());
             if let Some(flight) = gate.flights.remove(&about.attempt) {
                 self.uploads.ended(about.id);
                 let took = self.parts.clock.now().uptime.since(flight.began);
                 time = Some(took);
+                span = flight.span;
                 for (_, drain) in &mut lock(&self.demand).drains {
                     drain.note_exchange(took);
                 }
             }
             let finished = self.judge(&about, reported);
-            tracing::debug!(
-                target: TARGET,
-                id = %about.id,
-                attempt = finished.attempt,
-                status = finished.answer.as_ref().map(|answer| answer.status),
-                proves = ?finished.judgement.proves,
-                // Nothing, if it came too late for this process to wait for.
-                took = time.map(tracing::field::debug),
-                "attempt ended"
-            );
+            span.in_scope(|| {
+                tracing::debug!(
+                    target: TARGET,
+                    id = %about.id,
+                    attempt = finished.attempt,
+                    status = finished.answer.as_ref().map(|answer| answer.status),
+                    proves = ?finished.judgement.proves,
+                    // Nothing, if it came too late for this process to wait for.
+                    took = time.map(tracing::field::debug),
+                    "attempt ended"
+                );
+            });
             gate.unsettled.push(finished);
         }
     }
@@ -345,13 +351,16 @@ impl Engine {
             })
         };
         let now = self.parts.clock.now().uptime;
+        let before = gate.flights.remove(&about.attempt);
+        let (began, span) = before.map_or_else(
+            || (now, attempt_span(&about)),
+            |before| (before.began, before.span),
+        );
         let flight = Flight {
             shared: Arc::clone(&shared),
             parcel: parcel.clone(),
-            began: gate
-                .flights
-                .get(&about.attempt)
-                .map_or(now, |flight| flight.began),
+            began,
+            span,
             about: Arc::clone(&about),
         };
         gate.flights.insert(about.attempt, flight);
@@ -371,6 +380,17 @@ impl Engine {
             self.parts.executor.as_ref(),
         );
     }
+}
+
+/// Each attempt is a root of its own: it may outlive the drain that began it.
+fn attempt_span(about: &About) -> Span {
+    tracing::debug_span!(
+        target: TARGET,
+        parent: None,
+        "attempt",
+        id = %about.id,
+        attempt = about.attempt
+    )
 }
 
 /// Where an attempt goes on, if its answer is a redirect that is followed.

@@ -222,7 +222,13 @@ fn hold_holed(into: &Connection) -> Sql<i64> {
 
 /// Drops what belongs to nothing any more. The damaged file still has it.
 fn drop_orphans(into: &Connection) -> Sql<()> {
-    // A parent that is lost, or isn't known any more, has no result to give.
+    // A parent that is lost, or isn't known any more, has no result to give. One that had ended took its
+    // children along, so that a page from before that speaks of the past.
+    into.execute(
+        "DELETE FROM dependency WHERE parent IN
+            (SELECT seq FROM submission WHERE settled_wall IS NOT NULL)",
+        [],
+    )?;
     into.execute(
         &format!(
             "UPDATE submission SET state = 'held', reason = 'parent_result_missing',

@@ -18,7 +18,16 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 /// Keeps every event and span, of whatever crate, as a line of text.
 #[derive(Clone, Default)]
-struct Ear(Arc<Mutex<Vec<String>>>);
+struct Ear(Arc<Mutex<Heard>>);
+
+#[derive(Default)]
+struct Heard {
+    lines: Vec<String>,
+    /// The names of the spans, by their numbers.
+    spans: Vec<&'static str>,
+    /// The spans that the thread is in.
+    inside: Vec<u64>,
+}
 
 struct Line(String);
 
@@ -30,13 +39,13 @@ impl Visit for Line {
 
 impl Ear {
     fn heard(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
+        self.0.lock().unwrap().lines.clone()
     }
 
     fn keep(&self, metadata: &Metadata<'_>, record: impl FnOnce(&mut Line)) {
         let mut line = Line(format!("{} {}", metadata.level(), metadata.target()));
         record(&mut line);
-        self.0.lock().unwrap().push(line.0);
+        self.0.lock().unwrap().lines.push(line.0);
     }
 }
 
@@ -46,25 +55,40 @@ impl Subscriber for Ear {
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
-        self.keep(span.metadata(), |line| span.record(line));
-        Id::from_u64(1)
+        let name = span.metadata().name();
+        self.keep(span.metadata(), |line| {
+            write!(line.0, " message=span of {name}").unwrap();
+            span.record(line);
+        });
+        let mut heard = self.0.lock().unwrap();
+        heard.spans.push(name);
+        Id::from_u64(heard.spans.len() as u64)
     }
 
     fn record(&self, _: &Id, values: &Record<'_>) {
         let mut line = Line("span".to_owned());
         values.record(&mut line);
-        self.0.lock().unwrap().push(line.0);
+        self.0.lock().unwrap().lines.push(line.0);
     }
 
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
         self.keep(event.metadata(), |line| event.record(line));
+        let mut heard = self.0.lock().unwrap();
+        let span = heard.inside.last().map(|id| heard.spans[*id as usize - 1]);
+        if let (Some(name), Some(line)) = (span, heard.lines.last_mut()) {
+            line.insert_str(0, &format!("{name}: "));
+        }
     }
 
-    fn enter(&self, _: &Id) {}
+    fn enter(&self, id: &Id) {
+        self.0.lock().unwrap().inside.push(id.into_u64());
+    }
 
-    fn exit(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {
+        self.0.lock().unwrap().inside.pop();
+    }
 }
 
 fn listening<F: Future<Output = ()>>(seed: u64, body: impl FnOnce(World, Ear) -> F) {
@@ -107,11 +131,13 @@ fn the_life_of_a_submission_is_told_from_its_acceptance_to_its_end() {
                 r#"DEBUG submitted met="joined""#,
                 "DEBUG attempt begun attempt=1 number=1",
                 r#"DEBUG changed state="in_flight" revision=2"#,
-                "DEBUG attempt ended attempt=1 proves=Unknown",
+                "DEBUG span of attempt attempt=1",
+                "attempt: DEBUG attempt ended attempt=1 proves=Unknown",
                 r#"DEBUG changed state="pending" revision=3"#,
                 "DEBUG attempt begun attempt=2 number=2",
                 r#"DEBUG changed state="in_flight" revision=4"#,
-                "DEBUG attempt ended attempt=2 status=201 proves=Applied",
+                "DEBUG span of attempt attempt=2",
+                "attempt: DEBUG attempt ended attempt=2 status=201 proves=Applied",
                 r#"DEBUG changed state="succeeded" revision=5"#,
                 r#"DEBUG submitted met="replayed""#,
                 r#"WARN not accepted error="key_reused""#,
@@ -133,8 +159,9 @@ fn openings_drains_holds_takeovers_and_retention_are_told() {
         assert!(told("opened created=true shared=false"));
         outbox.submit(order(&outbox, "done")).unwrap();
         drain(&outbox).await;
-        assert!(told("drain begun budget=3600s"));
-        assert!(told("drain ended attempts=1 succeeded=1"));
+        assert!(told("span of drain budget=3600s"));
+        let ended = "drain: INFO submit_once message=drain ended attempts=1 succeeded=1";
+        assert!(told(ended));
         while outbox.retain().unwrap() {}
         assert!(told("dropped results=1 tombstones=0"));
         world.network.play([lost()]);
