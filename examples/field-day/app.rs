@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use submit_once::{
     Effect, LanePolicy, Limits, ListFilter, ListState, Outbox, OutboxConfig, OutboxError,
-    PageRequest, PartSource, PartTarget, SignOut, Submission, SubmissionId, default_limits,
+    PageRequest, PartSource, PartTarget, ServerProfile, SignOut, Submission, SubmissionId,
+    default_limits,
 };
 
 use crate::failure::{Failure, trouble};
@@ -28,6 +29,11 @@ pub fn config(folder: &str, base_url: &str) -> OutboxConfig {
     OutboxConfig::at(database.to_string_lossy())
         .base_url(base_url)
         .limits(limits())
+        // Half an answer to a record has no ID in it; this server gives the whole one again.
+        .profile(ServerProfile {
+            replays_success: true,
+            ..ServerProfile::standard()
+        })
 }
 
 /// Where the placeholder for the record's ID stands.
