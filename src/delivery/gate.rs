@@ -136,6 +136,8 @@ impl Engine {
             finished: gate.unsettled.clone(),
             probed: gate.probed.clone(),
             capacity: if claims { room } else { 0 },
+            // At most half of what may be in flight, so that slow answers to them hold no action up.
+            questions: (self.most_in_flight().div_ceil(2)).saturating_sub(gate.asking.len()),
             on_the_wire: !gate.flights.is_empty(),
             terms: self.terms(),
         };

@@ -28,6 +28,8 @@ pub(crate) struct Step {
     pub(crate) probed: Vec<Probed>,
     /// Claims and questions at most.
     pub(crate) capacity: usize,
+    /// Questions among them at most.
+    pub(crate) questions: usize,
     /// Requests of this outbox are on the wire: its lease must still hold.
     pub(crate) on_the_wire: bool,
     /// What may be claimed.
@@ -97,8 +99,7 @@ pub(super) fn step(
     // Before the claim, which depends on whose turn it is.
     order::follow_up(tx)?;
     let capacity = if lapsed { 0 } else { step.capacity };
-    // At most half of the room, so that neither waits for the other for ever.
-    let questions = probes::claim(tx, limits, capacity.div_ceil(2), &step.terms)?;
+    let questions = probes::claim(tx, limits, capacity.min(step.questions), &step.terms)?;
     let capacity = capacity - questions.len();
     let mut lease = tx.now.uptime;
     if capacity > 0 && has_ready(tx, &step.terms)? {
