@@ -8,8 +8,9 @@ use crate::core::lock;
 use crate::delivery::credentials::CredentialsListener;
 use crate::delivery::engine::NetworkKind;
 use crate::error::OutboxError;
+use crate::model::headers::read_credentials;
 use crate::model::outcome::{SignOut, SignedOutReport};
-use crate::model::request::{check_account, read_credentials};
+use crate::model::request::check_account;
 use crate::model::submission::Header;
 use crate::outbox::Outbox;
 

@@ -37,8 +37,9 @@ pub struct OutboxConfig {
     #[uniffi(default = None)]
     pub boot: Option<String>,
     /// What identifies this installation of the app on this device, and is never restored with a
-    /// backup: on Android `ANDROID_ID`. Kept with a new database, so that a copy of it can be told
-    /// from the original. *Not compared yet.*
+    /// backup: on Android `ANDROID_ID`. Kept with the database when it is told first. If another one
+    /// is told later, the file is a copy (a restored backup, a cloned device), and everything unsettled
+    /// in it is held as `Restored`: see `OpenReport.restored`. Left out: copies aren't noticed.
     #[uniffi(default = None)]
     pub install_id: Option<String>,
 }

@@ -15,21 +15,21 @@ use crate::delivery::engine::{Engine, Parts};
 use crate::delivery::http::HttpTransport;
 use crate::entropy::{Entropy, SystemEntropy};
 use crate::error::{OpenError, StorageError};
-use crate::metrics::Calls;
+use crate::model::headers::REFUSED_HEADERS;
 use crate::model::key_place;
-use crate::model::request::{REFUSED_HEADERS, check_origin};
+use crate::model::request::check_origin;
 use crate::model::submission::Effect;
 use crate::policy::limits::{LONGEST, Limits, OBSERVE_EVERY};
 use crate::policy::profile::{KeyPlace, KeySpelling, ServerProfile};
 use crate::runtime::{Executor, OwnRuntime, run_blocking};
 use crate::store::{OpenReport, Store, StoreConfig, file_identity, make_folder};
+use crate::trace::{TARGET, open_kind};
 
 /// One database in one process.
 pub(crate) struct Core {
     pub(crate) engine: Arc<Engine>,
     pub(crate) base: Option<Url>,
     pub(crate) profile: ServerProfile,
-    pub(crate) calls: Calls,
     /// One account at a time comes or goes.
     pub(crate) signing: Mutex<()>,
     config: OutboxConfig,
@@ -51,6 +51,15 @@ static OPEN: Mutex<Option<HashMap<PathBuf, Weak<Core>>>> = Mutex::new(None);
 impl Core {
     /// Opens a database, or gives the core that has it open.
     pub(crate) fn open(
+        config: OutboxConfig,
+        seams: Seams,
+    ) -> Result<(Arc<Self>, OpenReport), OpenError> {
+        let opened = Self::open_or_join(config, seams);
+        tell_opened(opened.as_ref().map(|(_, report)| report));
+        opened
+    }
+
+    fn open_or_join(
         config: OutboxConfig,
         seams: Seams,
     ) -> Result<(Arc<Self>, OpenReport), OpenError> {
@@ -149,7 +158,6 @@ impl Core {
             engine,
             base,
             profile,
-            calls: Calls::default(),
             signing: Mutex::default(),
             identity: file_identity(&path),
             config,
@@ -238,6 +246,27 @@ impl Drop for Observing {
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn tell_opened(result: Result<&OpenReport, &OpenError>) {
+    match result {
+        Ok(report) if report.lost_changes > 0 || report.restored || report.salvaged.is_some() => {
+            tracing::warn!(
+                target: TARGET,
+                lost_changes = report.lost_changes,
+                restored = report.restored,
+                salvaged = report.salvaged.as_ref().map(|salvage| salvage.submissions),
+                "opened after a loss"
+            );
+        }
+        Ok(report) => tracing::info!(
+            target: TARGET,
+            created = report.created,
+            shared = report.shared,
+            "opened"
+        ),
+        Err(error) => tracing::warn!(target: TARGET, error = open_kind(error), "not opened"),
+    }
 }
 
 fn invalid(field: &str, problem: &str) -> OpenError {

@@ -4,7 +4,9 @@
 use crate::model::id::SubmissionId;
 use crate::model::outcome::Snapshot;
 
-/// Why an outbox could not be opened. Nothing has been moved or deleted.
+/// Why an outbox could not be opened. Nothing has been moved or deleted. A damaged file is no reason:
+/// it is salvaged, see `OpenReport`. While another process has it open, that waits: `Storage` with
+/// `Busy`.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, uniffi::Error)]
 #[uniffi::export(Display)]
 pub enum OpenError {
@@ -70,7 +72,9 @@ pub enum StorageError {
         /// What the system said.
         detail: String,
     },
-    /// The file's content is damaged. Keep it: it holds keys that must not be lost.
+    /// The file's content is damaged. Keep it: it holds keys that must not be lost. Met while the
+    /// outbox is open: close it and open it again, which saves what can be read into a new file and
+    /// tells so in `OpenReport`.
     #[error("the database is damaged: {detail}; keep the file, it holds keys")]
     Corrupt {
         /// What SQLite said.

@@ -45,6 +45,7 @@ pub mod classification;
 mod clock;
 mod config;
 mod core;
+mod decisions;
 mod delivery;
 mod entropy;
 mod error;
@@ -57,6 +58,7 @@ mod progress;
 mod runs;
 mod runtime;
 mod store;
+mod trace;
 mod waiting;
 
 pub use cancellation::Cancellation;

@@ -1,10 +1,14 @@
 //! What the outbox has done, in numbers.
 
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use crate::clock::WallMs;
+use crate::error::OutboxError;
+use crate::model::id::SubmissionId;
+use crate::model::outcome::{Receipt, ReceiptKind};
 use crate::model::state::HoldReason;
-use crate::store::Counts;
+use crate::store::{Call, Numbers, Store, totals};
+use crate::trace;
 
 /// Numbers about an outbox. Totals count since the database was made, over restarts; what was counted
 /// in the last moments before a process was killed may be missing from those of calls.
@@ -26,10 +30,11 @@ pub struct Stats {
     pub queued_bytes: i64,
     /// Bytes of the results that are kept.
     pub result_bytes: i64,
-    /// Bytes of the database file, without its log.
+    /// Bytes of the database file once its log is written back into it.
     pub database_bytes: i64,
 
-    /// Calls of `submit`, and submissions of `submit_all`, that were not refused as unusable.
+    /// Calls of `submit`, and submissions of `submit_all`, that were not refused as unusable. What is in
+    /// none of the next four was turned away: the queue was full, the ID too old, the disk full.
     pub submit_calls: i64,
     /// Of these, those that stored a new submission.
     pub accepted: i64,
@@ -63,7 +68,8 @@ pub struct Stats {
     pub retries_after_no_connection: i64,
     /// Attempts whose outcome nobody knew when they ended.
     pub doubts_raised: i64,
-    /// Of these, those that were settled since, by an answer, a probe or a decision.
+    /// Of these, those that were settled since: by an answer, a probe or a decision, or with the end of
+    /// their submission.
     pub doubts_settled: i64,
 
     /// (joined + replayed) / calls of `submit`; 0 without calls.
@@ -73,7 +79,8 @@ pub struct Stats {
     /// Attempts after an answer or a time-out / all attempts. An attempt after a missing network
     /// doesn't count.
     pub abnormal_retry_rate: f64,
-    /// How long submissions took from acceptance to their end, by the device's clock, in counts.
+    /// How long submissions took from acceptance to their end, by the device's clock: counts from 100 ms
+    /// to a week, always the same ones, and the rest.
     pub time_to_settle: Vec<SettleTimes>,
     /// The change feed's last cursor.
     pub last_cursor: i64,
@@ -97,59 +104,83 @@ pub struct SettleTimes {
     pub count: i64,
 }
 
-/// Calls that only read, counted in memory: counting them durably would cost a sync each.
-#[derive(Debug, Default)]
-pub(crate) struct Calls {
-    pub(crate) all: AtomicI64,
-    pub(crate) joined: AtomicI64,
-    pub(crate) replayed: AtomicI64,
-    pub(crate) reused: AtomicI64,
+/// Counts and tells what a call of `submit` came to. What was accepted, the database has counted.
+pub(crate) fn count(store: &Store, id: SubmissionId, result: Result<&Receipt, &OutboxError>) {
+    trace::submitted(id, result);
+    let call = match result {
+        Ok(receipt) => match receipt.kind {
+            ReceiptKind::Accepted => return,
+            ReceiptKind::Joined => Call::Joined,
+            ReceiptKind::Replayed => Call::Replayed,
+        },
+        Err(OutboxError::KeyReused { .. }) => Call::ReuseRefused,
+        Err(_) => Call::TurnedAway,
+    };
+    store.note_call(call);
 }
 
-impl Calls {
-    pub(crate) fn add(counter: &AtomicI64) {
-        counter.fetch_add(1, Ordering::Relaxed);
+/// The numbers of the store as the app reads them. `now` is the device's clock.
+pub(crate) fn stats(numbers: &Numbers, now: WallMs) -> Stats {
+    let total = |name: &str| numbers.total(name);
+    let held_by_reason: Vec<HeldCount> = numbers
+        .held
+        .iter()
+        .map(|(reason, count)| HeldCount {
+            reason: *reason,
+            count: *count,
+        })
+        .collect();
+    let held = held_by_reason.iter().map(|held| held.count).sum();
+    let accepted = numbers.accepted;
+    let (joined, replayed) = (total(totals::JOINED), total(totals::REPLAYED));
+    let reuse_refused = total(totals::REUSE_REFUSED);
+    let calls = accepted + joined + replayed + reuse_refused + total(totals::TURNED_AWAY);
+    let attempts = total(totals::ATTEMPTS);
+    Stats {
+        pending: numbers.unsettled - held - numbers.in_flight,
+        in_flight: numbers.in_flight,
+        held,
+        held_by_reason,
+        in_doubt: numbers.in_doubt,
+        oldest_age: numbers.oldest.map(|accepted| now.since(accepted)),
+        queued_bytes: numbers.queued_bytes,
+        result_bytes: numbers.result_bytes,
+        database_bytes: numbers.database_bytes,
+        submit_calls: calls,
+        accepted,
+        joined,
+        replayed,
+        reuse_refused,
+        succeeded: total("succeeded"),
+        rejected: total("rejected"),
+        cancelled: total("cancelled"),
+        expired: total("expired"),
+        superseded: total("superseded"),
+        abandoned: total("abandoned"),
+        attempts,
+        retries_after_answer: total(totals::AFTER_ANSWER),
+        retries_after_silence: total(totals::AFTER_SILENCE),
+        retries_after_no_connection: total(totals::AFTER_NO_CONNECTION),
+        doubts_raised: total(totals::DOUBTS_RAISED),
+        doubts_settled: total(totals::DOUBTS_SETTLED),
+        duplicate_hit_rate: share(joined + replayed, calls),
+        reuse_refused_rate: share(reuse_refused, calls),
+        abnormal_retry_rate: share(numbers.abnormal_retries, attempts),
+        time_to_settle: time_to_settle(numbers),
+        last_cursor: numbers.last_cursor,
     }
+}
 
-    pub(crate) fn stats(&self, counts: &Counts) -> Stats {
-        let read = |counter: &AtomicI64| counter.load(Ordering::Relaxed);
-        let calls = read(&self.all);
-        let (joined, replayed) = (read(&self.joined), read(&self.replayed));
-        let reuse_refused = read(&self.reused);
-        Stats {
-            pending: counts.unsettled - counts.held - counts.in_flight,
-            in_flight: counts.in_flight,
-            held: counts.held,
-            held_by_reason: Vec::new(),
-            in_doubt: 0,
-            oldest_age: None,
-            queued_bytes: 0,
-            result_bytes: 0,
-            database_bytes: 0,
-            submit_calls: calls,
-            accepted: counts.accepted,
-            joined,
-            replayed,
-            reuse_refused,
-            succeeded: 0,
-            rejected: 0,
-            cancelled: 0,
-            expired: 0,
-            superseded: 0,
-            abandoned: 0,
-            attempts: counts.attempts,
-            retries_after_answer: 0,
-            retries_after_silence: 0,
-            retries_after_no_connection: 0,
-            doubts_raised: 0,
-            doubts_settled: 0,
-            duplicate_hit_rate: share(joined + replayed, calls),
-            reuse_refused_rate: share(reuse_refused, calls),
-            abnormal_retry_rate: share(counts.abnormal_retries, counts.attempts),
-            time_to_settle: Vec::new(),
-            last_cursor: counts.last_cursor,
-        }
-    }
+fn time_to_settle(numbers: &Numbers) -> Vec<SettleTimes> {
+    let known = totals::SETTLE_TIMES.iter().map(|(name, most)| SettleTimes {
+        at_most: Some(Duration::from_millis(*most)),
+        count: numbers.total(name),
+    });
+    let later = SettleTimes {
+        at_most: None,
+        count: numbers.total(totals::SETTLED_LATER),
+    };
+    known.chain([later]).collect()
 }
 
 #[allow(

@@ -12,17 +12,16 @@ use crate::config::{OutboxConfig, Seams};
 use crate::core::{Core, lock};
 use crate::delivery::engine::NetworkKind;
 use crate::error::{OpenError, OutboxError};
-use crate::metrics::{Calls, Stats};
+use crate::metrics::{self, Stats};
 use crate::model::id::SubmissionId;
 use crate::model::outcome::{
-    CancelOutcome, ChangePage, ListFilter, PageRequest, Receipt, ReceiptKind, Resolution,
-    ResolvedAll, Snapshot, SnapshotPage, WaitingFor,
+    ChangePage, ListFilter, PageRequest, Receipt, Snapshot, SnapshotPage, WaitingFor,
 };
 use crate::model::request::FrozenRequest;
-use crate::model::state::{HoldReason, SubmissionState};
+use crate::model::state::SubmissionState;
 use crate::model::submission::{Body, Submission};
 use crate::policy::limits::{LONGEST, MAX_NAME_BYTES};
-use crate::store::{Intake, OpenReport, Store, cancel_outcome, read_source};
+use crate::store::{Intake, OpenReport, Store, read_source};
 
 /// A durable outbox: submissions go in once, and come out settled.
 ///
@@ -100,9 +99,10 @@ impl Outbox {
     /// mend. Nothing is stored then.
     pub fn submit(&self, submission: Submission) -> Result<Receipt, OutboxError> {
         let store = self.store()?;
+        let id = submission.id;
         let intake = self.freeze(submission)?;
         let result = store.submit(intake, self.schedules.load(Ordering::Acquire));
-        self.count(result.as_ref());
+        metrics::count(&store, id, result.as_ref());
         let mut receipt = result.map_err(|error| self.see_error(error))?;
         self.core.engine.nudge();
         self.see(&mut receipt.snapshot);
@@ -112,16 +112,24 @@ impl Outbox {
     /// Takes several submissions over, all or none, in one transaction.
     pub fn submit_all(&self, submissions: Vec<Submission>) -> Result<Vec<Receipt>, OutboxError> {
         let store = self.store()?;
+        let first = submissions.first().map(|submission| submission.id);
         let intakes = submissions
             .into_iter()
             .map(|submission| self.freeze(submission))
             .collect::<Result<_, _>>()?;
         let schedules = self.schedules.load(Ordering::Acquire);
-        let mut receipts = store
-            .submit_all(intakes, schedules)
-            .map_err(|error| self.see_error(error))?;
+        let result = store.submit_all(intakes, schedules);
+        if let (Err(error), Some(first)) = (&result, first) {
+            // Nothing was stored. Which one it was for, only a reuse tells.
+            let of = match error {
+                OutboxError::KeyReused { id, .. } | OutboxError::IdTooOld { id } => *id,
+                _ => first,
+            };
+            metrics::count(&store, of, Err(error));
+        }
+        let mut receipts = result.map_err(|error| self.see_error(error))?;
         for receipt in &mut receipts {
-            self.count(Ok(receipt));
+            metrics::count(&store, receipt.id, Ok(receipt));
             self.see(&mut receipt.snapshot);
         }
         self.core.engine.nudge();
@@ -200,70 +208,6 @@ impl Outbox {
         }
     }
 
-    /// Cancels a submission, and says honestly what that was worth.
-    pub fn cancel(&self, id: SubmissionId) -> Result<CancelOutcome, OutboxError> {
-        let store = self.store()?;
-        let was_final = store
-            .snapshot(id)?
-            .is_some_and(|snapshot| snapshot.state.is_final());
-        let mut snapshot = store.cancel(id)?;
-        self.see(&mut snapshot);
-        // Others may have waited for it.
-        self.core.engine.nudge();
-        Ok(cancel_outcome(snapshot, was_final))
-    }
-
-    /// Decides a held submission. The revision is that of the snapshot that the decision is about.
-    pub fn resolve(
-        &self,
-        id: SubmissionId,
-        revision: i64,
-        resolution: Resolution,
-    ) -> Result<Snapshot, OutboxError> {
-        let credentials = self.core.engine.parts().desk.usable();
-        let number = credentials.map(|usable| usable.number);
-        let resolved = self.store()?.resolve(id, revision, resolution, number);
-        let mut snapshot = resolved.map_err(|error| self.see_error(error))?;
-        self.see(&mut snapshot);
-        self.core.engine.nudge();
-        Ok(snapshot)
-    }
-
-    /// Decides everything that is held for a reason, one by one: what the decision can't be made for
-    /// stays held. Takes a transaction for every hundred or so.
-    ///
-    /// # Errors
-    /// [`OutboxError::Storage`]. What was decided before stays decided; call again.
-    pub fn resolve_all(
-        &self,
-        reason: HoldReason,
-        resolution: Resolution,
-    ) -> Result<ResolvedAll, OutboxError> {
-        let credentials = self.core.engine.parts().desk.usable();
-        let number = credentials.map(|usable| usable.number);
-        let resolved = self.store()?.resolve_all(reason, &resolution, number);
-        self.core.engine.nudge();
-        resolved
-    }
-
-    /// Lets a lane go on that stopped since one of its submissions was rejected or given up. The lane
-    /// is that of an account, or of nobody. True if it had stopped.
-    pub fn release_lane(&self, account: Option<String>, lane: String) -> Result<bool, OutboxError> {
-        let released = self.store()?.release_lane(account.as_deref(), &lane)?;
-        self.core.engine.nudge();
-        Ok(released)
-    }
-
-    /// Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
-    /// never makes a second submission. What is held for its doubt and has a status probe is asked about
-    /// once more.
-    pub fn wake(&self, id: SubmissionId) -> Result<Snapshot, OutboxError> {
-        let mut snapshot = self.store()?.wake(id)?;
-        self.see(&mut snapshot);
-        self.core.engine.nudge();
-        Ok(snapshot)
-    }
-
     /// The changes after a cursor; zero for the beginning. At most `limit`, up to 1,000.
     pub fn changes(&self, after: i64, limit: u32) -> Result<ChangePage, OutboxError> {
         if after < 0 {
@@ -272,15 +216,18 @@ impl Outbox {
         self.store()?.changes(after, limit)
     }
 
-    /// Numbers about the outbox.
+    /// Numbers about the outbox. Costs a read of a few rows, at any length of the queue; waits for a
+    /// commit that is under way.
     pub fn stats(&self) -> Result<Stats, OutboxError> {
-        let counts = self.store()?.counts()?;
-        Ok(self.core.calls.stats(&counts))
+        let numbers = self.store()?.numbers()?;
+        let now = self.core.engine.parts().clock.now().wall;
+        Ok(metrics::stats(&numbers, now))
     }
 
     /// Drops what retention no longer keeps, one small step at a time. True if there may be more. An
     /// idle outbox does it by itself now and then. Ages count by the `Date` of a server that
-    /// answered since the boot; without one nothing is dropped.
+    /// answered since the boot; without one only `keep_results_count` and `keep_results_bytes` drop
+    /// something. What isn't settled is never dropped.
     pub fn retain(&self) -> Result<bool, OutboxError> {
         self.store()?.retain()
     }
@@ -386,20 +333,6 @@ impl Outbox {
         )?;
         Ok((request, source))
     }
-
-    fn count(&self, result: Result<&Receipt, &OutboxError>) {
-        let calls = &self.core.calls;
-        Calls::add(&calls.all);
-        match result {
-            Ok(receipt) => match receipt.kind {
-                ReceiptKind::Accepted => {}
-                ReceiptKind::Joined => Calls::add(&calls.joined),
-                ReceiptKind::Replayed => Calls::add(&calls.replayed),
-            },
-            Err(OutboxError::KeyReused { .. }) => Calls::add(&calls.reused),
-            Err(_) => {}
-        }
-    }
 }
 
 impl Drop for Outbox {
@@ -423,6 +356,7 @@ fn next_attempt_at(waiting_for: &WaitingFor) -> Option<SystemTime> {
         | WaitingFor::Network { at }
         | WaitingFor::Certificate { at, .. }
         | WaitingFor::Gate { until: at } => Some(*at),
+        // A probe is no attempt.
         WaitingFor::Unmetered
         | WaitingFor::Credentials
         | WaitingFor::SignedOut

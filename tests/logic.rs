@@ -70,6 +70,12 @@ mod lists;
 mod networks;
 #[path = "logic/observing.rs"]
 mod observing;
+#[path = "logic/parents.rs"]
+mod parents;
+#[path = "logic/parents_parts.rs"]
+mod parents_parts;
+#[path = "logic/parents_random.rs"]
+mod parents_random;
 #[path = "logic/probes.rs"]
 mod probes;
 #[path = "logic/probes_frozen.rs"]
@@ -86,10 +92,22 @@ mod purges;
 mod redirects;
 #[path = "logic/replay.rs"]
 mod replay;
+#[path = "logic/restored.rs"]
+mod restored;
+#[path = "logic/retention.rs"]
+mod retention;
+#[path = "logic/retention_life.rs"]
+mod retention_life;
 #[path = "logic/retries.rs"]
 mod retries;
 #[path = "logic/runs.rs"]
 mod runs;
+#[path = "logic/salvaged.rs"]
+mod salvaged;
+#[path = "logic/stats.rs"]
+mod stats;
+#[path = "logic/telling.rs"]
+mod telling;
 #[path = "logic/token_races.rs"]
 mod token_races;
 #[path = "logic/winding_down.rs"]

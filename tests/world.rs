@@ -32,6 +32,8 @@ mod crowds;
 mod demo;
 #[path = "world/encodings.rs"]
 mod encodings;
+#[path = "world/families.rs"]
+mod families;
 #[path = "world/faults.rs"]
 mod faults;
 #[path = "world/faults_in_doubt.rs"]

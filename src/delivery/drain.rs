@@ -9,6 +9,7 @@ use super::engine::{Demand, Engine};
 use crate::clock::UptimeMs;
 use crate::error::OutboxError;
 use crate::model::state::SubmissionState;
+use crate::trace::{TARGET, kind};
 
 /// How long a drain may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, uniffi::Record)]
@@ -73,6 +74,7 @@ impl Engine {
     /// Delivers what is due within the budget. The work goes on if the caller stops waiting.
     pub(crate) fn drain(self: &Arc<Self>, budget: DrainBudget) -> Result<Draining, OutboxError> {
         let deadline = self.parts.clock.now().uptime.plus(budget.time);
+        tracing::info!(target: TARGET, budget = ?budget.time, "drain begun");
         self.wait_as(|demand, sender| {
             // Without time it only looks, and ends no suspension.
             demand.suspended &= budget.time.is_zero();
@@ -203,6 +205,7 @@ impl Drain {
     }
 
     pub(super) fn fail(self, error: OutboxError) {
+        tracing::warn!(target: TARGET, error = kind(&error), "drain failed");
         // The caller may have stopped waiting; the work went on in any case.
         drop(self.sender.send(Err(error)));
     }
@@ -215,6 +218,17 @@ impl Drain {
             awaits_unmetered: next.awaits_unmetered,
             ..self.report
         };
+        tracing::info!(
+            target: TARGET,
+            attempts = report.attempts,
+            succeeded = report.succeeded,
+            ended_otherwise = report.ended_otherwise,
+            held = report.held,
+            to_repeat = report.to_repeat,
+            in_flight = report.in_flight,
+            stopped = ?report.stopped,
+            "drain ended"
+        );
         drop(self.sender.send(Ok(report)));
     }
 }

@@ -19,6 +19,7 @@ use crate::policy::classify::Fault;
 use crate::policy::limits::{RETAIN_EVERY, RETAIN_STEPS};
 use crate::policy::redirect::{Follow, follow};
 use crate::store::{Claim, Finished, Probed, Step, Stepped};
+use crate::trace::TARGET;
 
 /// What is on the wire, and what came back from it.
 pub(super) struct Gate {
@@ -221,6 +222,8 @@ impl Engine {
                 return;
             }
         }
+        // There is more, and the next turn goes on: what settles fast must not outgrow the steps.
+        gate.retained = None;
     }
 
     fn extend_lease(&self, gate: &mut Gate, until: UptimeMs) {
@@ -255,14 +258,26 @@ impl Engine {
                     continue;
                 }
             }
+            let mut time = None;
             if let Some(flight) = gate.flights.remove(&about.attempt) {
                 self.uploads.ended(about.id);
                 let took = self.parts.clock.now().uptime.since(flight.began);
+                time = Some(took);
                 for (_, drain) in &mut lock(&self.demand).drains {
                     drain.note_exchange(took);
                 }
             }
             let finished = self.judge(&about, reported);
+            tracing::debug!(
+                target: TARGET,
+                id = %about.id,
+                attempt = finished.attempt,
+                status = finished.answer.as_ref().map(|answer| answer.status),
+                proves = ?finished.judgement.proves,
+                // Nothing, if it came too late for this process to wait for.
+                took = time.map(tracing::field::debug),
+                "attempt ended"
+            );
             gate.unsettled.push(finished);
         }
     }

@@ -165,6 +165,7 @@ pub(super) fn judge(
             let problem = Some(words(fault).to_owned());
             Finished {
                 want: want(fault),
+                silent: may_have_left(fault),
                 ..finished(about, judgement, problem, limits, entropy)
             }
         }
@@ -216,6 +217,7 @@ fn finished(
         spread: u32::try_from(up_to(entropy, 500)).unwrap_or_default(),
         judgement,
         want: Want::Nothing,
+        silent: false,
         problem,
         answer: None,
         server_time: None,
@@ -251,6 +253,22 @@ pub(super) fn find<'a>(answer: &'a WireAnswer, name: &str) -> Option<&'a str> {
         .iter()
         .find(|header| header.name == name)
         .map(|header| header.value.as_str())
+}
+
+/// Some of the request may have left before it.
+fn may_have_left(fault: Fault) -> bool {
+    match fault {
+        Fault::TimedOut | Fault::Lost | Fault::BadAnswer | Fault::Stopped => true,
+        Fault::Offline
+        | Fault::Unreachable
+        | Fault::Tls
+        | Fault::TlsClock
+        | Fault::NotSent
+        | Fault::NotProcessed
+        | Fault::BodyMissing
+        | Fault::BodyChanged
+        | Fault::BodyUnreadable => false,
+    }
 }
 
 /// What it lacked that a network may bring.

@@ -2,7 +2,8 @@
 //! kept.
 
 use super::fingerprint::digest;
-use super::request::{check_value, invalid};
+use super::headers::check_value;
+use super::request::invalid;
 use super::submission::Body;
 use crate::error::OutboxError;
 use crate::policy::limits::Limits;

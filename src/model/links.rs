@@ -1,6 +1,11 @@
 //! How submissions hang together: lanes, and what a child takes from its parents' results.
 
 use super::id::SubmissionId;
+use super::request::{check_name, invalid};
+use super::submission::Effect;
+use crate::error::OutboxError;
+use crate::policy::limits::MAX_PARENTS;
+use crate::policy::profile::ServerProfile;
 
 /// What becomes of a lane when the submission whose turn it is doesn't succeed.
 #[derive(
@@ -117,4 +122,73 @@ impl std::fmt::Debug for PartValue {
             .field("json_bytes", &self.json.len())
             .finish()
     }
+}
+
+/// How a frozen request hangs together with others of its account.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FrozenLinks {
+    /// Its lane, and what becomes of that if it doesn't succeed.
+    pub lane: Option<(String, LanePolicy)>,
+    /// Its latest-wins key.
+    pub replaces: Option<String>,
+    /// All its parents, each once, those of its parts too.
+    pub after: Vec<SubmissionId>,
+    /// What it takes from their results. As long as they aren't in it, the request is a template.
+    pub parts: Vec<ParentPart>,
+}
+
+pub(super) fn read_lane(
+    lane: Option<String>,
+    policy: Option<LanePolicy>,
+) -> Result<Option<(String, LanePolicy)>, OutboxError> {
+    match (lane, policy) {
+        (Some(lane), policy) => {
+            check_name("lane", &lane)?;
+            Ok(Some((lane, policy.unwrap_or_default())))
+        }
+        (None, Some(_)) => Err(invalid("lane_policy", "it needs a lane")),
+        (None, None) => Ok(None),
+    }
+}
+
+pub(super) fn read_replaces(
+    replaces: Option<String>,
+    effect: Effect,
+    profile: &ServerProfile,
+) -> Result<Option<String>, OutboxError> {
+    let Some(replaces) = replaces else {
+        return Ok(None);
+    };
+    check_name("replaces", &replaces)?;
+    if effect != Effect::Overwrite && !(profile.latest_wins && effect == Effect::Keyed) {
+        return Err(invalid(
+            "replaces",
+            "only what overwrites can be replaced: use the effect overwrite, or a server profile \
+             with latest_wins",
+        ));
+    }
+    Ok(Some(replaces))
+}
+
+/// All parents, each once, in their order.
+pub(super) fn read_parents(
+    after: Vec<SubmissionId>,
+    parts: &[ParentPart],
+) -> Result<Vec<SubmissionId>, OutboxError> {
+    if parts.len() > MAX_PARENTS {
+        return Err(invalid("parts", "at most 16"));
+    }
+    let mut parents: Vec<SubmissionId> = Vec::new();
+    for parent in after
+        .into_iter()
+        .chain(parts.iter().map(|part| part.parent))
+    {
+        if !parents.contains(&parent) {
+            parents.push(parent);
+        }
+        if parents.len() > MAX_PARENTS {
+            return Err(invalid("after", "at most 16 parents"));
+        }
+    }
+    Ok(parents)
 }

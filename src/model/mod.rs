@@ -2,6 +2,7 @@
 
 pub mod body;
 pub mod fingerprint;
+pub mod headers;
 pub mod id;
 pub(crate) mod json_text;
 pub mod key_place;

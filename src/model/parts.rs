@@ -8,10 +8,11 @@ use url::Url;
 
 use super::body::Read;
 use super::fingerprint::digest;
+use super::headers::{REFUSED_HEADERS, check_value};
 use super::json_text::{self, Added, Astray};
 use super::key_place::{Problem, add_parameter, percent_encoded};
 use super::links::{KEPT_HEADERS, ParentPart, PartSource, PartTarget};
-use super::request::{FrozenRequest, REFUSED_HEADERS, check_value, invalid};
+use super::request::{FrozenRequest, invalid};
 use super::submission::{Header, is_token};
 use crate::error::OutboxError;
 use crate::model::body::FrozenBody;

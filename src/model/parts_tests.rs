@@ -245,7 +245,7 @@ fn a_place_that_is_not_there_or_is_taken_is_refused() {
             .json(r#"{"a":null,"list":[1],"twice":{},"twice":{}}"#)
             .header("X-App", "1");
         assert_eq!(
-            refused(submission, &[into.clone()]),
+            refused(submission, std::slice::from_ref(&into)),
             "parts[0].into",
             "{url} {into:?}"
         );
@@ -366,7 +366,7 @@ fn what_cannot_go_to_its_place_is_refused() {
         (header("if-match"), r#""ü""#),
         (header("if-match"), r#"" a""#),
     ] {
-        let template = freeze(post("/o/{id}/x/.{dot}"), &[into.clone()]);
+        let template = freeze(post("/o/{id}/x/.{dot}"), std::slice::from_ref(&into));
         assert!(filled(&template, &[value]).is_err(), "{into:?} {value}");
     }
     // Two that make dots together.

@@ -7,16 +7,15 @@ use url::Url;
 
 use super::body::{self, FileContent, FrozenBody};
 use super::fingerprint::{Fingerprint, Identity, PartHash};
+use super::headers::read_headers;
 use super::id::SubmissionId;
 use super::key_place;
-use super::links::{LanePolicy, ParentPart};
+use super::links::{FrozenLinks, read_lane, read_parents, read_replaces};
 use super::parts;
-use super::submission::{Effect, Header, Submission, is_token};
+use super::submission::{Effect, Header, Submission};
 use crate::clock::WallMs;
 use crate::error::OutboxError;
-use crate::policy::limits::{
-    Limits, MAX_HEADERS_BYTES, MAX_NAME_BYTES, MAX_PARENTS, MAX_PRIORITY, MAX_URL_BYTES,
-};
+use crate::policy::limits::{Limits, MAX_NAME_BYTES, MAX_PRIORITY, MAX_URL_BYTES};
 use crate::policy::probe::FrozenProbe;
 use crate::policy::profile::{KeyPlace, ServerProfile};
 
@@ -61,19 +60,6 @@ pub struct FrozenRequest {
     pub links: FrozenLinks,
     /// How to ask whether it took effect.
     pub probe: Option<FrozenProbe>,
-}
-
-/// How a frozen request hangs together with others of its account.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FrozenLinks {
-    /// Its lane, and what becomes of that if it doesn't succeed.
-    pub lane: Option<(String, LanePolicy)>,
-    /// Its latest-wins key.
-    pub replaces: Option<String>,
-    /// All its parents, each once, those of its parts too.
-    pub after: Vec<SubmissionId>,
-    /// What it takes from their results. As long as they aren't in it, the request is a template.
-    pub parts: Vec<ParentPart>,
 }
 
 impl FrozenRequest {
@@ -265,64 +251,8 @@ fn check_priority(priority: i32) -> Result<(), OutboxError> {
     Ok(())
 }
 
-fn read_lane(
-    lane: Option<String>,
-    policy: Option<LanePolicy>,
-) -> Result<Option<(String, LanePolicy)>, OutboxError> {
-    match (lane, policy) {
-        (Some(lane), policy) => {
-            check_name("lane", &lane)?;
-            Ok(Some((lane, policy.unwrap_or_default())))
-        }
-        (None, Some(_)) => Err(invalid("lane_policy", "it needs a lane")),
-        (None, None) => Ok(None),
-    }
-}
-
-fn read_replaces(
-    replaces: Option<String>,
-    effect: Effect,
-    profile: &ServerProfile,
-) -> Result<Option<String>, OutboxError> {
-    let Some(replaces) = replaces else {
-        return Ok(None);
-    };
-    check_name("replaces", &replaces)?;
-    if effect != Effect::Overwrite && !(profile.latest_wins && effect == Effect::Keyed) {
-        return Err(invalid(
-            "replaces",
-            "only what overwrites can be replaced: use the effect overwrite, or a server profile \
-             with latest_wins",
-        ));
-    }
-    Ok(Some(replaces))
-}
-
-/// All parents, each once, in their order.
-fn read_parents(
-    after: Vec<SubmissionId>,
-    parts: &[ParentPart],
-) -> Result<Vec<SubmissionId>, OutboxError> {
-    if parts.len() > MAX_PARENTS {
-        return Err(invalid("parts", "at most 16"));
-    }
-    let mut parents: Vec<SubmissionId> = Vec::new();
-    for parent in after
-        .into_iter()
-        .chain(parts.iter().map(|part| part.parent))
-    {
-        if !parents.contains(&parent) {
-            parents.push(parent);
-        }
-        if parents.len() > MAX_PARENTS {
-            return Err(invalid("after", "at most 16 parents"));
-        }
-    }
-    Ok(parents)
-}
-
 /// A name that the app gives something.
-fn check_name(field: &str, name: &str) -> Result<(), OutboxError> {
+pub(super) fn check_name(field: &str, name: &str) -> Result<(), OutboxError> {
     if name.is_empty() || name.len() > MAX_NAME_BYTES {
         return Err(invalid(field, "use a name of 1 to 1,024 bytes"));
     }
@@ -428,126 +358,6 @@ pub(crate) fn check_origin(url: &Url) -> Result<(), &'static str> {
         return Err("credentials don't belong in a URL: it is stored");
     }
     Ok(())
-}
-
-const NEVER_STORED: &str = "credentials are never stored; see supply_credentials";
-
-/// Credentials are never stored; the others belong to one connection or to the core.
-pub(crate) const REFUSED_HEADERS: [(&str, &str); 15] = [
-    ("authorization", NEVER_STORED),
-    ("cookie", NEVER_STORED),
-    ("proxy-authorization", NEVER_STORED),
-    ("connection", "it belongs to one connection"),
-    ("keep-alive", "it belongs to one connection"),
-    ("proxy-connection", "it belongs to one connection"),
-    ("te", "it belongs to one connection"),
-    ("trailer", "it belongs to one connection"),
-    ("transfer-encoding", "it belongs to one connection"),
-    ("upgrade", "it belongs to one connection"),
-    ("expect", "it belongs to one connection"),
-    ("host", "it comes from the URL"),
-    ("content-length", "it comes from the body"),
-    ("content-type", "it comes from the body"),
-    ("accept-encoding", "the core decides what it can decode"),
-];
-
-fn read_headers(headers: Vec<Header>, profile: &ServerProfile) -> Result<Vec<Header>, OutboxError> {
-    let key_header = match &profile.key_place {
-        KeyPlace::Header { name } => Some(name.to_ascii_lowercase()),
-        KeyPlace::JsonPointer { .. }
-        | KeyPlace::Query { .. }
-        | KeyPlace::Path { .. }
-        | KeyPlace::Nowhere => None,
-    };
-    let mut total = 0;
-    let mut read: Vec<Header> = Vec::with_capacity(headers.len());
-    for Header { name, value } in headers {
-        let name = name.to_ascii_lowercase();
-        if !is_token(&name) {
-            return Err(invalid(
-                "headers",
-                "a header's name is letters, digits and hyphens",
-            ));
-        }
-        let field = format!("headers.{name}");
-        if let Some((_, reason)) = REFUSED_HEADERS.iter().find(|(refused, _)| *refused == name) {
-            return Err(OutboxError::HeaderRefused {
-                name,
-                reason: (*reason).to_owned(),
-            });
-        }
-        if key_header.as_deref() == Some(&name) {
-            return Err(OutboxError::HeaderRefused {
-                name,
-                reason: "the core writes the key itself".to_owned(),
-            });
-        }
-        if read.iter().any(|other| other.name == name) {
-            return Err(invalid(
-                &field,
-                "the header is there twice; join its values with commas",
-            ));
-        }
-        check_value(&field, &value)?;
-        total += name.len() + value.len();
-        read.push(Header { name, value });
-    }
-    if total > MAX_HEADERS_BYTES {
-        return Err(invalid(
-            "headers",
-            "more than servers accept (16 KiB in all)",
-        ));
-    }
-    Ok(read)
-}
-
-/// Reads the headers of credentials: any but those that HTTP or the core writes itself.
-pub(crate) fn read_credentials(
-    headers: Vec<Header>,
-    profile: &ServerProfile,
-) -> Result<Vec<Header>, OutboxError> {
-    let mut read: Vec<Header> = Vec::with_capacity(headers.len());
-    for Header { name, value } in headers {
-        let name = name.to_ascii_lowercase();
-        let reserved = REFUSED_HEADERS
-            .iter()
-            .find(|(refused, reason)| *refused == name && *reason != NEVER_STORED);
-        let is_key = matches!(&profile.key_place,
-            KeyPlace::Header { name: key } if key.eq_ignore_ascii_case(&name));
-        if !is_token(&name) || read.iter().any(|other| other.name == name) {
-            return Err(invalid(
-                "headers",
-                "each header has a name of its own, of letters, digits and hyphens",
-            ));
-        }
-        if reserved.is_some() || is_key {
-            return Err(OutboxError::HeaderRefused {
-                reason: reserved
-                    .map_or("the core writes the key itself", |(_, reason)| reason)
-                    .to_owned(),
-                name,
-            });
-        }
-        check_value(&format!("headers.{name}"), &value)?;
-        read.push(Header { name, value });
-    }
-    Ok(read)
-}
-
-/// RFC 9110, section 5.5, without the obsolete bytes: visible ASCII, spaces and tabs. This keeps
-/// CR, LF and NUL out, and with them a second header smuggled into the first.
-pub(super) fn check_value(field: &str, value: &str) -> Result<(), OutboxError> {
-    if value
-        .bytes()
-        .all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte))
-    {
-        Ok(())
-    } else {
-        Err(invalid(
-            field,
-            "only visible ASCII, spaces and tabs; no line break, no NUL",
-        ))
-    }
 }
 
 /// A time that milliseconds can hold, in the years people mean.

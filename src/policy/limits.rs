@@ -55,7 +55,7 @@ pub struct Limits {
     /// Bytes of the results that are kept whole, at most; older ones go first.
     pub keep_results_bytes: u64,
     /// How long the memory of a settled submission is kept after that, to converge late
-    /// duplicates.
+    /// duplicates. Never shorter than `retention` of its server profile, where that has an end.
     pub keep_tombstones: Duration,
     /// Entries of the change feed that are kept; an older cursor gets `Resync`.
     pub keep_changes: u32,
@@ -258,6 +258,9 @@ pub const RETAIN_EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// Steps of retention at once: a bounded share of a worker's time.
 pub const RETAIN_STEPS: usize = 8;
+
+/// Free pages that one step of retention gives back to the file system: a quarter of a megabyte.
+pub const VACUUM_PAGES: i64 = 64;
 
 /// How often an observer in this process looks for what other processes have done. Only while
 /// somebody waits or observes.

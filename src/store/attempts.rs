@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension, named_params};
 
 use super::rows::spell_mark;
 use super::submissions::Row;
+use super::totals;
 use super::writer::Tx;
 use crate::clock::{UptimeMs, WallMs, from_millis};
 use crate::model::state::{AttemptMark, Doubt};
@@ -161,16 +162,39 @@ pub(super) fn had_consent(connection: &Connection, attempt: i64) -> rusqlite::Re
         .query_row([attempt], |row| row.get(0))
 }
 
-/// Counts an attempt that follows an answer, or an outcome that nobody knows. One that follows a
-/// missing network is normal.
+/// Counts an attempt, by what became of the one before. One that follows a missing network is normal.
 pub(super) fn note_retry(tx: &Tx<'_>, row: &Row) -> rusqlite::Result<()> {
-    tx.connection
+    let answered_silent: Option<(bool, bool)> = tx
+        .connection
         .prepare_cached(
-            "UPDATE meta SET abnormal_retries = abnormal_retries + 1 WHERE EXISTS (
-                SELECT 1 FROM attempt WHERE submission = ?1 AND number = ?2
-                    AND (status IS NOT NULL OR mark = 'unknown'))",
+            "SELECT status IS NOT NULL, mark = 'unknown' OR silent FROM attempt
+             WHERE submission = ?1 AND number = ?2",
         )?
-        .execute((row.seq, row.attempts))?;
+        .query_row((row.seq, row.attempts), |found| {
+            Ok((found.get(0)?, found.get(1)?))
+        })
+        .optional()?;
+    tx.count(totals::ATTEMPTS, 1);
+    let cause = match answered_silent {
+        None => return Ok(()),
+        Some((true, _)) => totals::AFTER_ANSWER,
+        Some((false, true)) => totals::AFTER_SILENCE,
+        Some((false, false)) => totals::AFTER_NO_CONNECTION,
+    };
+    tx.count(cause, 1);
+    if cause != totals::AFTER_NO_CONNECTION {
+        tx.connection
+            .prepare_cached("UPDATE meta SET abnormal_retries = abnormal_retries + 1")?
+            .execute([])?;
+    }
+    Ok(())
+}
+
+/// Notes of an attempt without an effect that it may have left all the same, and got no answer.
+pub(super) fn note_silent(tx: &Tx<'_>, attempt: i64) -> rusqlite::Result<()> {
+    tx.connection
+        .prepare_cached("UPDATE attempt SET silent = 1 WHERE id = ?1")?
+        .execute([attempt])?;
     Ok(())
 }
 
@@ -264,19 +288,21 @@ pub(super) fn unknown_since(
         .query_row((row.seq, epoch, besides), |found| found.get(0))
 }
 
-/// Marks them as proven to be without effect.
+/// Marks them as proven to be without effect, which settles their doubt.
 pub(super) fn close_unknown_since(
     tx: &Tx<'_>,
     row: &Row,
     epoch: i64,
     besides: i64,
 ) -> rusqlite::Result<()> {
-    tx.connection
+    let closed = tx
+        .connection
         .prepare_cached(
             "UPDATE attempt SET mark = 'not_applied', ended_wall = coalesce(ended_wall, ?4)
              WHERE submission = ?1 AND mark = 'unknown' AND epoch >= ?2 AND id <> ?3",
         )?
         .execute((row.seq, epoch, besides, tx.now.wall.0))?;
+    tx.count(totals::DOUBTS_SETTLED, closed as i64);
     Ok(())
 }
 

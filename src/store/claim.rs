@@ -17,6 +17,7 @@ use crate::policy::age::{Reading, key_lifetime, lifetime_over};
 use crate::policy::classify::History;
 use crate::policy::limits::{FAIR_EVERY, Limits, STEP_ROWS};
 use crate::policy::profile::{KeyScope, ServerProfile};
+use crate::trace::Told;
 
 /// A submission in flight, and its open attempt.
 pub(crate) struct Claim {
@@ -195,6 +196,11 @@ fn claim_one(
     reading: &Reading,
     terms: &Terms,
 ) -> Result<Turn, OutboxError> {
+    if row.blockers != 0 {
+        // It waits for others and is marked as ready: a flipped bit. It stays as it is.
+        submissions::unready(tx, row.seq)?;
+        return Ok(Turn::Left);
+    }
     if row.expires.is_some_and(|expires| expires <= tx.now.wall) {
         return expire_one(tx, row).map(Turn::Ended);
     }
@@ -244,6 +250,11 @@ fn claim_one(
     attempts::prune(tx, &row)?;
     let attempt = attempts::open(tx, &row, owner.id, reading, number)?;
     row.attempts += 1;
+    tx.tell(|| Told::Claimed {
+        id: row.id,
+        attempt,
+        number: row.attempts,
+    });
     row.probes = 0;
     row.consent = false;
     row.owner = Some(owner.id);

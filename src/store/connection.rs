@@ -10,10 +10,12 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, named_params};
 
 use super::bodies::Bodies;
-use super::file::{Guards, HighWater, sync_folder};
+use super::file::{self, Guards, HighWater, sync_folder};
+use super::loss::{self, Loss};
 use super::owner::{self, Owner};
+use super::salvage::{self, Salvaged};
 use super::writer::Writer;
-use super::{Context, OpenReport, Store, loss, migrate};
+use super::{Context, OpenReport, Store, migrate, restored};
 use crate::clock::Clock;
 use crate::entropy::Entropy;
 use crate::error::{OpenError, StorageError};
@@ -31,7 +33,7 @@ pub(crate) struct StoreConfig {
 }
 
 /// SQLite's default, and that of phones' file systems.
-const PAGE_BYTES: i64 = 4_096;
+pub(super) const PAGE_BYTES: i64 = 4_096;
 
 /// Of the log, once it has been checkpointed: about a quarter of what SQLite lets it grow to.
 const LOG_BYTES: i64 = 1024 * 1024;
@@ -39,22 +41,66 @@ const LOG_BYTES: i64 = 1024 * 1024;
 /// Prepared statements that a connection keeps: more than the crate has.
 const STATEMENTS: usize = 128;
 
+/// A database without a table has no more than this: all else is in its log.
+const EMPTY_BYTES: u64 = 4 * PAGE_BYTES as u64;
+
+/// Opens the database. A damaged one is salvaged first, by a process that has it alone.
 pub(super) fn open_store(config: &StoreConfig) -> Result<Store, OpenError> {
-    look(&config.path)?;
-    let connection = connect(config)?;
+    let found = look(&config.path);
+    let is_ours = found.is_ok() || HighWater::new(&config.path).read() > 0;
+    if let Err(error) = &found
+        && !(is_damage(error) && is_ours)
+    {
+        return Err(error.clone());
+    }
+    let tried = file::identity(&config.path);
+    if !salvage::is_under_way(&config.path) {
+        let opening = owner::share_opening(&config.path)?;
+        let opened = found.and_then(|()| open_whole(config, None));
+        match opened {
+            Err(error) if is_damage(&error) => drop(opening),
+            opened => return opened,
+        }
+    }
+    let _alone = owner::open_alone(&config.path)?;
+    let salvaged = salvage::salvage(config, tried)?;
+    let store = open_whole(config, salvaged)?;
+    salvage::done(&config.path)?;
+    Ok(store)
+}
+
+fn is_damage(error: &OpenError) -> bool {
+    matches!(
+        error,
+        OpenError::Storage {
+            storage: StorageError::Corrupt { .. }
+        }
+    )
+}
+
+fn open_whole(config: &StoreConfig, salvaged: Option<Salvaged>) -> Result<Store, OpenError> {
+    let connection = connect(config, &config.path)?;
     prepare(&connection, &config.limits)?;
     let created = migrate::migrate(&connection)?;
+    let high_water = HighWater::new(&config.path).read();
+    salvage::check(&connection, &config.path)?;
     let token = token(config.entropy.as_ref());
     if !owner::any_alive(&connection, &config.path)? {
         connection
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
             .map_err(StorageError::from)?;
     }
+    let restored = restored::is_copy(&connection, config.install_id.as_deref());
+    if restored.map_err(StorageError::from)? && owner::any_locked(&config.path)? {
+        return Err(OpenError::InvalidConfig {
+            field: "install_id".to_owned(),
+            problem: "another process has this very file open with another one".to_owned(),
+        });
+    }
     let lock = owner::lock_own(&config.path, &token)?;
-    let high_water = HighWater::new(&config.path).read();
-    let boot = boot_write(&connection, config, &token, high_water)?;
+    let boot = boot_write(&connection, config, &token, high_water, salvaged.is_some())?;
     let guards = Guards::new(&config.path);
-    let reader = connect(config)?;
+    let reader = connect(config, &config.path)?;
     prepare(&reader, &config.limits)?;
     reader
         .pragma_update(None, "query_only", true)
@@ -71,7 +117,7 @@ pub(super) fn open_store(config: &StoreConfig) -> Result<Store, OpenError> {
         owner.folder(),
         &token,
         Arc::clone(&config.entropy),
-        boot.lost_changes > 0,
+        boot.lost_changes > 0 || salvage::any_kept(&config.path),
     );
     Ok(Store {
         writer: Arc::new(Writer::new(connection, guards, context)),
@@ -80,11 +126,14 @@ pub(super) fn open_store(config: &StoreConfig) -> Result<Store, OpenError> {
         owner,
         bodies: Arc::new(bodies),
         report: OpenReport {
-            created,
-            lost_changes: boot.lost_changes,
+            // Made anew of what is left of an old one is not new.
+            created: created && salvaged.is_none(),
+            lost_changes: salvaged
+                .as_ref()
+                .map_or(boot.lost_changes, |salvaged| salvaged.lost_changes),
             shared: false,
-            restored: false,
-            salvaged: None,
+            restored: boot.restored,
+            salvaged: salvaged.map(|salvaged| salvaged.report),
         },
     })
 }
@@ -111,6 +160,10 @@ fn look(path: &Path) -> Result<(), OpenError> {
         .and_then(|file| file.take(100).read_to_end(&mut header))
         .map_err(|error| unavailable(&error))?;
     if !header.starts_with(MAGIC) {
+        // What has our mark beside it was an outbox.
+        if HighWater::new(path).read() > 0 {
+            return Err(damaged("the file's header is damaged"));
+        }
         return Err(OpenError::NotAnOutbox {
             detail: "it is not an SQLite database".to_owned(),
         });
@@ -122,11 +175,11 @@ fn look(path: &Path) -> Result<(), OpenError> {
     };
     let (Some(schema_cookie), Some(version), Some(application_id)) = (word(40), word(60), word(68))
     else {
-        return Err(StorageError::Corrupt {
-            detail: "the file ends within its header".to_owned(),
-        }
-        .into());
+        return Err(damaged("the file ends within its header"));
     };
+    if application_id == 0 && schema_cookie == 0 && metadata.len() > EMPTY_BYTES {
+        return Err(damaged("the file's header is empty, and the rest isn't"));
+    }
     if application_id != migrate::APPLICATION_ID && (application_id != 0 || schema_cookie != 0) {
         return Err(OpenError::NotAnOutbox {
             detail: "another application's SQLite database".to_owned(),
@@ -141,6 +194,13 @@ fn look(path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
+pub(super) fn damaged(detail: &str) -> OpenError {
+    StorageError::Corrupt {
+        detail: detail.to_owned(),
+    }
+    .into()
+}
+
 /// Makes the folder of a database, so that its path has one spelling from the first opening on.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), OpenError> {
     if folder.as_os_str().is_empty() || folder.is_dir() {
@@ -153,7 +213,7 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-fn unavailable(error: &std::io::Error) -> OpenError {
+pub(super) fn unavailable(error: &std::io::Error) -> OpenError {
     match error.kind() {
         std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
             OpenError::ReadOnly
@@ -165,13 +225,14 @@ fn unavailable(error: &std::io::Error) -> OpenError {
     }
 }
 
-fn connect(config: &StoreConfig) -> Result<Connection, OpenError> {
+/// Opens a database file as the store's are opened.
+pub(super) fn connect(config: &StoreConfig, path: &Path) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = match &config.vfs {
-        None => Connection::open_with_flags(&config.path, flags),
-        Some(vfs) => Connection::open_with_flags_and_vfs(&config.path, flags, vfs.as_str()),
+        None => Connection::open_with_flags(path, flags),
+        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs.as_str()),
     };
     let connection = connection.map_err(StorageError::from)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
@@ -179,7 +240,7 @@ fn connect(config: &StoreConfig) -> Result<Connection, OpenError> {
 }
 
 /// Sets every setting, and reads it back: a pragma that SQLite doesn't take is silently ignored.
-fn prepare(connection: &Connection, limits: &Limits) -> Result<(), OpenError> {
+pub(super) fn prepare(connection: &Connection, limits: &Limits) -> Result<(), OpenError> {
     let sql = |error: rusqlite::Error| OpenError::from(StorageError::from(error));
     // First, since every other statement may meet another process's lock.
     connection.busy_timeout(limits.busy_timeout).map_err(sql)?;
@@ -282,6 +343,7 @@ struct Boot {
     boot: i64,
     owner: i64,
     lost_changes: i64,
+    restored: bool,
 }
 
 /// The write that makes everything read so far durable: what a killed process had written but
@@ -291,11 +353,16 @@ fn boot_write(
     config: &StoreConfig,
     token: &str,
     high_water: i64,
+    salvaged: bool,
 ) -> Result<Boot, OpenError> {
     let sql = |error: rusqlite::Error| OpenError::from(StorageError::from(error));
     let now = config.clock.now();
     connection.execute_batch("BEGIN IMMEDIATE").map_err(sql)?;
     let written = (|| {
+        let restored = restored::is_copy(connection, config.install_id.as_deref())?;
+        if restored {
+            restored::cut_off(connection, config.install_id.as_deref())?;
+        }
         // Not only for a new file: its maker may have been killed right after making the tables.
         connection.execute(
             "INSERT INTO meta (one, database_id, install_id, highest_wall)
@@ -331,13 +398,23 @@ fn boot_write(
             )
             .optional()?;
         let lost_changes = (high_water - last.unwrap_or(0)).max(0);
-        if lost_changes > 0 {
-            loss::doubt_everything(connection, &now, boot, high_water)?;
+        let mut loss = Loss {
+            now: &now,
+            boot,
+            high_water,
+            why: loss::LOST,
+        };
+        if restored {
+            loss.why = "the database is a copy, and its original may have sent it";
+            restored::hold_everything(connection, &loss)?;
+        } else if lost_changes > 0 || salvaged {
+            loss::doubt_everything(connection, &loss)?;
         }
         Ok(Boot {
             boot,
             owner,
             lost_changes,
+            restored,
         })
     })();
     let end = if written.is_ok() {

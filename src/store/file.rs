@@ -4,6 +4,7 @@
 //!   its own. If it is ahead of the database when that is opened, acknowledged work has been lost.
 //! * `…-ballast` is a small file that is given up when the disk is full, so that an answer can
 //!   still be recorded.
+//! * `…-suspect` is there after damage was met, until an opening has looked for it.
 //! * The log, `…-wal`, must still be there under the same inode after each commit: a commit into a
 //!   deleted file is lost with the process.
 
@@ -11,11 +12,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use super::salvage;
 use crate::error::StorageError;
 use crate::policy::limits::BALLAST_BYTES;
 
 /// What is looked at after each commit.
 pub(super) struct Guards {
+    database: PathBuf,
     wal: PathBuf,
     wal_identity: Option<(u64, u64)>,
     high_water: HighWater,
@@ -29,6 +32,7 @@ impl Guards {
         let ballast = beside(database, "-ballast");
         let has_ballast = lay_ballast(&ballast).is_ok();
         Self {
+            database: database.to_owned(),
             wal_identity: identity(&wal),
             wal,
             high_water: HighWater::new(database),
@@ -55,6 +59,11 @@ impl Guards {
             drop(self.high_water.raise(cursor));
         }
         Ok(())
+    }
+
+    /// Damage was met in the database.
+    pub(super) fn suspect(&self) {
+        salvage::suspect(&self.database);
     }
 
     /// Frees the ballast's room. True if there was any.

@@ -13,10 +13,11 @@ use super::{attempts, gates, loss, order, profiles, runs};
 use crate::error::OutboxError;
 use crate::model::body::FrozenBody;
 use crate::model::fingerprint::{Fingerprint, Identity, digest};
+use crate::model::links::FrozenLinks;
 use crate::model::links::{ParentPart, PartTarget};
 use crate::model::outcome::{Receipt, ReceiptKind, Snapshot};
 use crate::model::parts;
-use crate::model::request::{FrozenLinks, FrozenRequest, effect_text, key_place_text};
+use crate::model::request::{FrozenRequest, effect_text, key_place_text};
 use crate::policy::probe::FrozenProbe;
 use crate::runs::RunNetwork;
 
@@ -79,8 +80,11 @@ pub(super) fn accept(
     bodies.note(tx, seq, request)?;
     loss::doubt_if_from_before(tx, seq, request.id)?;
     tx.connection
-        .prepare_cached("UPDATE meta SET unsettled = unsettled + 1, accepted = accepted + 1")?
-        .execute([])?;
+        .prepare_cached(
+            "UPDATE meta SET unsettled = unsettled + 1, accepted = accepted + 1,
+                queued_bytes = queued_bytes + ?1",
+        )?
+        .execute([request.body.length().cast_signed()])?;
     attempts::note_wall(tx)?;
     let mut row = submissions::by_seq(tx.connection, seq)?;
     submissions::feed(tx, &row)?;

@@ -1,7 +1,12 @@
 //! The schema: numbered SQL files, add-only, applied in one transaction.
 
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
 use rusqlite::Connection;
 
+use super::connection::damaged;
+use super::salvage_rows::is_other_schema;
 use crate::error::{OpenError, StorageError};
 
 /// "SubO" in ASCII: marks a file as ours, for `file(1)` and for ourselves.
@@ -51,7 +56,15 @@ pub(super) fn migrate(connection: &Connection) -> Result<bool, OpenError> {
         }
         let done = usize::try_from(version).unwrap_or(0);
         for sql in MIGRATIONS.iter().skip(done) {
-            connection.execute_batch(sql).map_err(fail)?;
+            connection.execute_batch(sql).map_err(|error| {
+                // What a step makes is there already, or what it builds on is missing: the version
+                // is a lie.
+                if !new && is_other_schema(&error) {
+                    damaged("its version isn't that of its schema")
+                } else {
+                    fail(error)
+                }
+            })?;
         }
         if version < known() {
             connection
@@ -70,6 +83,36 @@ pub(super) fn migrate(connection: &Connection) -> Result<bool, OpenError> {
     };
     connection.execute_batch(end).map_err(fail)?;
     migrated
+}
+
+/// The tables, columns, indexes and triggers of a schema, by name.
+fn names(connection: &Connection) -> rusqlite::Result<BTreeSet<String>> {
+    connection
+        .prepare(
+            r"SELECT type || ' ' || name FROM sqlite_schema
+             WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\'
+             UNION ALL SELECT m.name || '.' || c.name
+             FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'",
+        )?
+        .query_map([], |row| row.get(0))?
+        .collect()
+}
+
+/// The first thing that the schema should have and doesn't.
+pub(super) fn missing(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    static EXPECTED: OnceLock<BTreeSet<String>> = OnceLock::new();
+    let expected = match EXPECTED.get() {
+        Some(expected) => expected,
+        None => {
+            let model = Connection::open_in_memory()?;
+            for sql in MIGRATIONS {
+                model.execute_batch(sql)?;
+            }
+            EXPECTED.get_or_init(|| names(&model).unwrap_or_default())
+        }
+    };
+    let found = names(connection)?;
+    Ok(expected.difference(&found).next().cloned())
 }
 
 fn not_ours() -> OpenError {

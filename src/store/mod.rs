@@ -9,11 +9,14 @@
 //! After a crash the open attempts are still there, under an owner whose lock can be taken. That
 //! is all that recovery needs.
 
+mod accounts;
 mod attempts;
 mod bodies;
 mod changes;
 mod claim;
+mod command;
 mod connection;
+mod deleting;
 mod file;
 mod gates;
 mod intake;
@@ -29,15 +32,22 @@ mod problem;
 mod profiles;
 mod purge;
 mod resolve;
+mod restored;
 mod retention;
 mod rows;
 mod runs;
+mod salvage;
+mod salvage_mend;
+mod salvage_pages;
+mod salvage_rows;
 mod settle;
 mod slots;
 mod source;
 mod step;
 mod submissions;
 mod takeover;
+pub(crate) mod totals;
+mod transaction;
 mod view;
 mod waiting;
 mod writer;
@@ -53,9 +63,8 @@ pub(crate) use rows::Want;
 pub(crate) use settle::{Finished, KeptAnswer};
 pub(crate) use source::{NotOpened, Source, hash, open_regular, read as read_source};
 pub(crate) use step::{Step, Stepped, earliest};
-pub(crate) use view::Counts;
+pub(crate) use totals::{Call, Numbers};
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -65,13 +74,11 @@ use crate::clock::{Clock, UptimeMs};
 use crate::error::{OpenError, OutboxError, StorageError};
 use crate::model::id::SubmissionId;
 use crate::model::outcome::{
-    ChangePage, ListFilter, PageRequest, Receipt, Resolution, ResolvedAll, SignedOutReport,
-    Snapshot, SnapshotPage,
+    ChangePage, ListFilter, PageRequest, Receipt, Resolution, ResolvedAll, Snapshot, SnapshotPage,
 };
 use crate::model::request::FrozenRequest;
 use crate::model::state::HoldReason;
-use crate::policy::limits::{Limits, RELEASED_AT_ONCE};
-use crate::runs::RunNetwork;
+use crate::policy::limits::Limits;
 
 use bodies::{Bodies, keep_if_stored};
 use intake::Intaking;
@@ -242,8 +249,17 @@ impl Store {
         self.read(|reader| Ok(changes::page(reader, after, limit)?))
     }
 
-    pub(crate) fn counts(&self) -> Result<Counts, OutboxError> {
-        self.read(|reader| Ok(view::counts(reader)?))
+    pub(crate) fn numbers(&self) -> Result<Numbers, OutboxError> {
+        let calls = self.writer.calls();
+        let _held = calls.hold();
+        let mut numbers = self.read(|reader| Ok(totals::numbers(reader)?))?;
+        numbers.add(&calls.left());
+        Ok(numbers)
+    }
+
+    /// Counts a call of `submit` that stored nothing.
+    pub(crate) fn note_call(&self, call: Call) {
+        self.writer.calls().note(call);
     }
 
     /// A number that differs once another connection has changed the database.
@@ -306,98 +322,6 @@ impl Store {
             .write(move |tx| Ok(order::lanes::release(tx, account.as_deref(), &lane)?))
     }
 
-    /// Who is signed in.
-    pub(crate) fn signed_in(&self) -> Result<Option<SignedIn>, OutboxError> {
-        self.read(|reader| Ok(gates::signed_in(reader)?))
-    }
-
-    /// Signs an account in, and any other out, once a purge of it is done.
-    pub(crate) fn sign_in(self: &Arc<Self>, account: &str) -> Result<(), OutboxError> {
-        loop {
-            let account = account.to_owned();
-            let signed_in = self.writer.write(move |tx| {
-                if purge::is_under_way(tx, &account)? {
-                    return Ok(false);
-                }
-                gates::sign_in(tx, &account).map(|()| true)
-            })?;
-            if signed_in {
-                return Ok(());
-            }
-            self.purge_some()?;
-        }
-    }
-
-    /// Signs out whoever is signed in. What was submitted waits.
-    pub(crate) fn sign_out(self: &Arc<Self>) -> Result<SignedOutReport, OutboxError> {
-        self.writer.write(gates::sign_out_and_keep)
-    }
-
-    /// Signs out whoever is signed in, for good: nothing of the account is claimed any more. Returns
-    /// who it was, or whose purge isn't done yet.
-    pub(crate) fn begin_purge(self: &Arc<Self>) -> Result<Option<String>, OutboxError> {
-        self.writer.write(purge::begin)
-    }
-
-    /// Takes note that open attempts had no effect.
-    pub(crate) fn note_unsent(self: &Arc<Self>, attempts: Vec<i64>) -> Result<(), OutboxError> {
-        if attempts.is_empty() {
-            return Ok(());
-        }
-        self.writer
-            .write(move |tx| Ok(purge::note_unsent(tx, &attempts)?))
-    }
-
-    /// Ends and drops what is left of an account that was signed out for good.
-    pub(crate) fn purge(self: &Arc<Self>, account: &str) -> Result<SignedOutReport, OutboxError> {
-        loop {
-            let account = account.to_owned();
-            let report = self.writer.write(move |tx| {
-                Ok(match purge::is_under_way(tx, &account)? {
-                    true => None,
-                    false => Some(purge::report(tx, &account)?),
-                })
-            })?;
-            if let Some(report) = report {
-                return Ok(report);
-            }
-            self.purge_some()?;
-        }
-    }
-
-    /// A piece of the purges that are under way.
-    pub(crate) fn purge_some(self: &Arc<Self>) -> Result<Purged, OutboxError> {
-        if !self.read(|reader| Ok(purge::any(reader)?))? {
-            return Ok(Purged::Nothing);
-        }
-        let purged = self.writer.write(purge::piece)?;
-        self.after_purge(purged);
-        Ok(purged)
-    }
-
-    /// What a transaction can't do: deletes the files of bodies, and at the end clears the log of what
-    /// is gone from the tables.
-    fn after_purge(self: &Arc<Self>, purged: Purged) {
-        if purged != Purged::Nothing {
-            while self.delete_released() {}
-        }
-        if purged == Purged::All {
-            self.writer.clear_log();
-        }
-    }
-
-    /// Takes note of credentials: their account and the names of their headers, nothing else.
-    pub(crate) fn credentials_supplied(
-        self: &Arc<Self>,
-        account: &str,
-        names: Vec<String>,
-        again: Option<i64>,
-    ) -> Result<(SignedIn, i64), OutboxError> {
-        let account = account.to_owned();
-        self.writer
-            .write(move |tx| gates::credentials_supplied(tx, &account, &names, again))
-    }
-
     /// Ends the waits that are for want of a network, `after` from now.
     pub(crate) fn network_returned(self: &Arc<Self>, after: Duration) -> Result<(), OutboxError> {
         while self
@@ -416,32 +340,6 @@ impl Store {
             most: self.limits.max_queued,
             schedules,
         }
-    }
-
-    pub(crate) fn request_run(self: &Arc<Self>, network: RunNetwork) -> Result<bool, OutboxError> {
-        let store = Arc::clone(self);
-        self.writer
-            .write(move |tx| runs::request(tx, &store.owner, network))
-    }
-
-    pub(crate) fn run_scheduled(self: &Arc<Self>, network: RunNetwork) -> Result<(), OutboxError> {
-        self.writer
-            .write(move |tx| Ok(runs::scheduled(tx, network)?))
-    }
-
-    pub(crate) fn clear_run_request(
-        self: &Arc<Self>,
-        network: RunNetwork,
-    ) -> Result<(), OutboxError> {
-        self.writer.write(move |tx| Ok(runs::clear(tx, network)?))
-    }
-
-    pub(crate) fn adopt_run_requests(self: &Arc<Self>) -> Result<Vec<RunNetwork>, OutboxError> {
-        if !self.read(|reader| Ok(runs::any_unscheduled(reader)?))? {
-            return Ok(Vec::new());
-        }
-        let store = Arc::clone(self);
-        self.writer.write(move |tx| runs::adopt(tx, &store.owner))
     }
 
     /// Settles what was answered and claims what is due, in one transaction.
@@ -485,50 +383,12 @@ impl Store {
     pub(crate) fn retain(self: &Arc<Self>) -> Result<bool, OutboxError> {
         let limits = self.limits.clone();
         self.writer.lay_ballast();
-        let (more, purged) = self
-            .writer
-            .write(move |tx| Ok((retention::step(tx, &limits)?, purge::piece(tx)?)))?;
+        let (more, purged) = self.writer.write(move |tx| {
+            tx.with_calls.set(true);
+            Ok((retention::step(tx, &limits)?, purge::piece(tx)?))
+        })?;
         self.after_purge(purged);
         Ok(self.delete_bodies() || more || purged != Purged::Nothing)
-    }
-
-    /// Where the file of a body is.
-    pub(crate) fn body_path(&self, name: &str) -> PathBuf {
-        self.bodies.path(name)
-    }
-
-    /// Deletes bodies that nobody needs, some of them. True if there may be more.
-    pub(crate) fn delete_bodies(self: &Arc<Self>) -> bool {
-        let more_released = self.delete_released();
-        let (suspects, more) = self.bodies.suspects();
-        if !suspects.is_empty() {
-            let bodies = Arc::clone(&self.bodies);
-            // What can't be deleted now takes room and does no harm; the next look finds it again.
-            let any = self.read(|reader| bodies.any_orphan(reader, &suspects));
-            if matches!(any, Ok(true)) {
-                let deleted = self
-                    .writer
-                    .write(move |tx| bodies.delete_orphans(tx.connection, &suspects));
-                return deleted.is_ok() && (more || more_released);
-            }
-        }
-        more || more_released
-    }
-
-    /// Deletes the files of settled submissions, some of them. True if there may be more. What fails
-    /// is done by a later call.
-    pub(crate) fn delete_released(self: &Arc<Self>) -> bool {
-        let Ok(names) = self.read(|reader| Ok(bodies::released(reader)?)) else {
-            return false;
-        };
-        if names.is_empty() {
-            return false;
-        }
-        let full = names.len() == RELEASED_AT_ONCE;
-        let gone = self.bodies.delete(names);
-        let all = gone.len() == RELEASED_AT_ONCE;
-        let forgotten = self.writer.write(move |tx| Ok(bodies::forget(tx, &gone)?));
-        full && all && forgotten.is_ok()
     }
 
     /// From here on, nothing waits long for another process's transaction.
@@ -552,6 +412,15 @@ impl Store {
         read: impl FnOnce(&Connection) -> Result<T, OutboxError>,
     ) -> Result<T, OutboxError> {
         self.writer.check_moved()?;
+        let found = self.read_whole(read);
+        self.writer.note_damage(&found);
+        found
+    }
+
+    fn read_whole<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, OutboxError>,
+    ) -> Result<T, OutboxError> {
         let reader = self.lock_reader();
         let reader = reader.as_ref().ok_or(OutboxError::Closed)?;
         let transaction = reader.unchecked_transaction()?;

@@ -66,6 +66,52 @@ pub(super) fn lock_own(database: &Path, token: &str) -> Result<LockFile, OpenErr
     Ok(LockFile { path, _file: file })
 }
 
+/// The file in the folder of owners that is locked while a database is being opened.
+const OPENING: &str = "opening";
+
+/// Held while opening: others may open meanwhile, nobody salvages.
+pub(super) fn share_opening(database: &Path) -> Result<File, OpenError> {
+    lock_opening(database, FlockOperation::NonBlockingLockShared)
+}
+
+/// Held by the one that has the database alone: nobody has it open, or opens it meanwhile.
+pub(super) fn open_alone(database: &Path) -> Result<File, OpenError> {
+    let lock = lock_opening(database, FlockOperation::NonBlockingLockExclusive)?;
+    if any_locked(database)? {
+        return Err(StorageError::Busy.into());
+    }
+    Ok(lock)
+}
+
+fn lock_opening(database: &Path, how: FlockOperation) -> Result<File, OpenError> {
+    let folder = folder(database);
+    fs::create_dir_all(&folder).map_err(|error| unavailable(&error))?;
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(folder.join(OPENING))
+        .map_err(|error| unavailable(&error))?;
+    match flock(&file, how) {
+        Ok(()) => Ok(file),
+        Err(Errno::WOULDBLOCK) => Err(StorageError::Busy.into()),
+        Err(error) => Err(unavailable(&error).into()),
+    }
+}
+
+/// True if an open outbox holds its lock, whatever the database says of it.
+pub(super) fn any_locked(database: &Path) -> Result<bool, StorageError> {
+    let folder = folder(database);
+    for entry in fs::read_dir(&folder).map_err(|error| unavailable(&error))? {
+        let name = entry.map_err(|error| unavailable(&error))?.file_name();
+        let name = name.to_string_lossy();
+        if name != OPENING && matches!(life_of(&folder, &name)?, Life::Alive) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// What an owner's lock tells.
 pub(super) enum Life {
     /// Its lock is held.

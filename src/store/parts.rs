@@ -3,6 +3,7 @@
 
 use rusqlite::{OptionalExtension, named_params};
 
+use super::order::parents::waits_for;
 use super::rows::{read_headers, spell_headers};
 use super::submissions::{Row, note_problem};
 use super::writer::Tx;
@@ -105,7 +106,8 @@ pub(super) fn resolve(
     tx.connection
         .prepare_cached(
             "INSERT INTO resolved (seq, url, headers, body, body_digest, checksum)
-             VALUES (:seq, :url, :headers, :body, :body_digest, :checksum)",
+             VALUES (:seq, :url, :headers, :body, :body_digest, :checksum)
+             ON CONFLICT (seq) DO NOTHING",
         )?
         .execute(named_params! {
             ":seq": seq,
@@ -118,7 +120,8 @@ pub(super) fn resolve(
     Ok(true)
 }
 
-/// Supplies what the results lacked, all of it, and freezes the request.
+/// Supplies what the results lacked, all of it, and freezes the request, unless a parent is still to
+/// give a part.
 pub(super) fn supply(
     tx: &Tx<'_>,
     row: &Row,
@@ -146,10 +149,11 @@ pub(super) fn supply(
             .map_err(|problem| refused(format!("{name}: {problem}")))?;
         keep(tx, row.seq, n, &value)?;
     }
-    let mut parts = template.links.parts.iter().zip(&values);
-    if let Some((part, _)) = parts.find(|(_, value)| value.is_none()) {
-        let name = name_of(&part.into);
-        return Err(refused(format!("{name} is missing, too: supply it")));
+    for (part, value) in template.links.parts.iter().zip(&values) {
+        if value.is_none() && !waits_for(tx.connection, row.seq, part.parent)? {
+            let name = name_of(&part.into);
+            return Err(refused(format!("{name} is missing, too: supply it")));
+        }
     }
     resolve(tx, row.seq, template).map(|_| ())
 }

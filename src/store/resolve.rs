@@ -241,6 +241,7 @@ fn fill(
         return Err(OutboxError::CannotRetry { current });
     };
     parts::supply(tx, row, &template, values)?;
+    parents::supplied(tx, row)?;
     let transition = ask(tx, row, Event::Decided(Decision::Fill))?;
     let due = after_quiet_time(tx, row, limits)?;
     change(tx, row, &transition, due)

@@ -56,6 +56,14 @@ pub(super) fn unreadable() -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, Type::Text, "not a known spelling".into())
 }
 
+/// An ID that led to the row of another: a damaged index, which SQLite doesn't notice.
+pub(super) fn another_row() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(
+        rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
+        Some("an index leads to another row".to_owned()),
+    )
+}
+
 pub(super) fn spell_hold(reason: &HoldReason) -> &'static str {
     spell(&HOLDS, reason)
 }

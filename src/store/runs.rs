@@ -4,8 +4,11 @@
 //! itself, before it looks for work. So what is stored after that look asks for another run. A
 //! request whose maker died before the scheduler had it is made anew by the next to find it.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, OptionalExtension};
 
+use super::Store;
 use super::owner::{Life, Owner, life_of};
 use super::writer::Tx;
 use crate::error::OutboxError;
@@ -13,6 +16,33 @@ use crate::runs::RunNetwork;
 
 /// The owner of a request that nobody can hand to a scheduler. No row of `owner` has this number.
 const NOBODY: i64 = 0;
+
+impl Store {
+    pub(crate) fn request_run(self: &Arc<Self>, network: RunNetwork) -> Result<bool, OutboxError> {
+        let store = Arc::clone(self);
+        self.writer
+            .write(move |tx| request(tx, &store.owner, network))
+    }
+
+    pub(crate) fn run_scheduled(self: &Arc<Self>, network: RunNetwork) -> Result<(), OutboxError> {
+        self.writer.write(move |tx| Ok(scheduled(tx, network)?))
+    }
+
+    pub(crate) fn clear_run_request(
+        self: &Arc<Self>,
+        network: RunNetwork,
+    ) -> Result<(), OutboxError> {
+        self.writer.write(move |tx| Ok(clear(tx, network)?))
+    }
+
+    pub(crate) fn adopt_run_requests(self: &Arc<Self>) -> Result<Vec<RunNetwork>, OutboxError> {
+        if !self.read(|reader| Ok(any_unscheduled(reader)?))? {
+            return Ok(Vec::new());
+        }
+        let store = Arc::clone(self);
+        self.writer.write(move |tx| adopt(tx, &store.owner))
+    }
+}
 
 fn name(network: RunNetwork) -> &'static str {
     match network {

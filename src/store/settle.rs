@@ -12,6 +12,7 @@ use super::gates::{self, HostGate};
 use super::probes;
 use super::rows::{Want, spell_headers};
 use super::submissions::{self, Due, Row, ask, change, note_problem, set_floor};
+use super::totals;
 use super::view::answer_checksum;
 use super::writer::Tx;
 use crate::clock::WallMs;
@@ -38,6 +39,8 @@ pub(crate) struct Finished {
     pub(crate) spread: u32,
     /// What the wait is for want of.
     pub(crate) want: Want,
+    /// It may have left the device, and got no answer.
+    pub(crate) silent: bool,
     /// How it ended, in words without secrets.
     pub(crate) problem: Option<String>,
     /// The answer, where there was one.
@@ -75,7 +78,7 @@ pub(super) fn settle(
         AttemptMark::Open if row.fence == Some(finished.attempt) => {
             on_time(tx, &mut row, finished, limits)?;
         }
-        AttemptMark::Open | AttemptMark::Unknown => late(tx, &mut row, finished)?,
+        AttemptMark::Open | AttemptMark::Unknown => late(tx, &mut row, finished, mark)?,
         // A stored refusal said that it had no effect, and its own answer says otherwise.
         AttemptMark::NotApplied if finished.judgement.proves == Proof::Applied => {
             note_late_evidence(tx, &mut row, finished)?;
@@ -115,6 +118,11 @@ fn on_time(
         transition = ask(tx, row, ended(Then::Retry))?;
     }
     end_attempt(tx, finished)?;
+    match finished.judgement.proves {
+        Proof::Unknown => tx.count(totals::DOUBTS_RAISED, 1),
+        Proof::NotApplied if finished.silent => attempts::note_silent(tx, finished.attempt)?,
+        Proof::NotApplied | Proof::Applied => {}
+    }
     if let Some(epoch) = since {
         attempts::close_unknown_since(tx, row, epoch, finished.attempt)?;
     }
@@ -285,7 +293,12 @@ pub(super) fn keep_answer(
 }
 
 /// An answer to an attempt that is no longer the one in flight.
-fn late(tx: &Tx<'_>, row: &mut Row, finished: &Finished) -> Result<(), OutboxError> {
+fn late(
+    tx: &Tx<'_>,
+    row: &mut Row,
+    finished: &Finished,
+    mark: AttemptMark,
+) -> Result<(), OutboxError> {
     let evidence = match finished.judgement.proves {
         Proof::Applied => Evidence::Applied,
         Proof::NotApplied => Evidence::NotApplied(match finished.judgement {
@@ -298,11 +311,15 @@ fn late(tx: &Tx<'_>, row: &mut Row, finished: &Finished) -> Result<(), OutboxErr
         }),
         Proof::Unknown => {
             // Nothing is proven; but the attempt has ended now, which probes ask for.
+            tx.count(totals::DOUBTS_RAISED, i64::from(mark == AttemptMark::Open));
             return Ok(end_attempt(tx, finished)?);
         }
     };
     let transition = ask(tx, row, Event::LateProof(evidence))?;
     end_attempt(tx, finished)?;
+    if !row.state.is_final() && mark == AttemptMark::Unknown {
+        tx.count(totals::DOUBTS_SETTLED, 1);
+    }
     if transition.late {
         return note_late_evidence(tx, row, finished);
     }

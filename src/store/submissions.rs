@@ -6,10 +6,11 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, named_params};
 
 use super::rows::{
-    Want, read_effect, read_id, read_lane_policy, read_state, read_want, spell_state, spell_want,
+    Want, another_row, read_effect, read_id, read_lane_policy, read_state, read_want, spell_state,
+    spell_want,
 };
 use super::writer::Tx;
-use super::{attempts, bodies, order, probes};
+use super::{attempts, bodies, order, probes, totals};
 use crate::clock::{UptimeMs, WallMs, from_millis, whole_millis};
 use crate::error::{OutboxError, StorageError};
 use crate::model::id::SubmissionId;
@@ -17,12 +18,14 @@ use crate::model::links::LanePolicy;
 use crate::model::state::{Event, State, SubmissionState, Transition};
 use crate::model::submission::Effect;
 use crate::model::transition::next;
+use crate::trace::Told;
 
 /// The hot part of a submission.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     pub(super) seq: i64,
     pub(super) id: SubmissionId,
+    pub(super) accepted: WallMs,
     pub(super) fingerprint: [u8; 33],
     pub(super) profile: i64,
     pub(super) effect: Effect,
@@ -66,7 +69,8 @@ pub(super) struct Row {
     pub(super) same_well: i64,
 }
 
-const COLUMNS: &str = "seq, id, fingerprint, profile, effect, state, reason, revision,
+const COLUMNS: &str =
+    "seq, id, accepted_wall, fingerprint, profile, effect, state, reason, revision,
     cancel_requested, boot, floor_uptime, attempts, failures, answered, answered_for, busy,
     busy_for, consent, epoch, expires_wall, owner, fence, account, lane, lane_policy, replaces,
     children, blockers,
@@ -77,6 +81,7 @@ fn read_row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
     Ok(Row {
         seq: row.get("seq")?,
         id: read_id(row.get("id")?),
+        accepted: WallMs(row.get("accepted_wall")?),
         fingerprint: row.get("fingerprint")?,
         profile: row.get("profile")?,
         effect: read_effect(row.get_ref("effect")?.as_str()?),
@@ -123,10 +128,14 @@ pub(super) fn by_seq(connection: &Connection, seq: i64) -> rusqlite::Result<Row>
 }
 
 pub(super) fn by_id(connection: &Connection, id: SubmissionId) -> rusqlite::Result<Option<Row>> {
-    connection
+    let row = connection
         .prepare_cached(&format!("SELECT {COLUMNS} FROM submission WHERE id = ?1"))?
         .query_row([id.as_bytes()], read_row)
-        .optional()
+        .optional()?;
+    match row {
+        Some(row) if row.id != id => Err(another_row()),
+        row => Ok(row),
+    }
 }
 
 /// Takes a row out of the queue.
@@ -143,11 +152,13 @@ pub(super) fn quarantine(tx: &Tx<'_>, seq: i64) -> Result<(), OutboxError> {
     tx.connection
         .prepare_cached("UPDATE submission SET probe_uptime = NULL WHERE seq = ?1")?
         .execute([seq])?;
-    tx.connection
+    let raised = tx
+        .connection
         .prepare_cached(
             "UPDATE attempt SET mark = 'unknown' WHERE submission = ?1 AND mark = 'open'",
         )?
         .execute([seq])?;
+    tx.count(totals::DOUBTS_RAISED, i64::from(raised > 0));
     let rows = tx
         .connection
         .prepare_cached(
@@ -285,8 +296,15 @@ pub(super) fn change(
     probes::follow(tx, row, &to, due)?;
     if ends {
         tx.connection
-            .prepare_cached("UPDATE meta SET unsettled = unsettled - 1")?
-            .execute([])?;
+            .prepare_cached(
+                "UPDATE meta SET unsettled = unsettled - 1, settled = settled + 1,
+                    queued_bytes = queued_bytes - coalesce((SELECT
+                        coalesce(body_length, length(body)) FROM request WHERE seq = ?1), 0),
+                    result_bytes = result_bytes + (SELECT coalesce(sum(length(body)), 0)
+                        FROM answer WHERE submission = ?1)",
+            )?
+            .execute([row.seq])?;
+        totals::note_end(tx, state, row.accepted, to.doubt.unknown);
         bodies::release(tx, row.seq)?;
     }
     order::touch(tx, row, left_the_wire);
@@ -384,6 +402,12 @@ pub(super) fn feed(tx: &Tx<'_>, row: &Row) -> Result<(), OutboxError> {
             ":wall": tx.now.wall.0,
         })?;
     tx.cursor.set(Some(cursor));
+    tx.tell(|| Told::Changed {
+        id: row.id,
+        state,
+        reason,
+        revision: row.revision,
+    });
     Ok(())
 }
 

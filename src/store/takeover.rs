@@ -7,11 +7,13 @@ use super::owner::{self, Life, LockFile, Other, Owner};
 use super::profiles;
 use super::rows::Want;
 use super::submissions::{self, Due, Row, ask, change, or_quarantine, set_floor};
+use super::totals;
 use super::writer::Tx;
 use crate::error::OutboxError;
 use crate::model::state::{AttemptMark, Ending, Event, Proof, Then};
 use crate::model::submission::Effect;
 use crate::policy::limits::{LOOK_FOR_DEAD_EVERY, Limits};
+use crate::trace::Told;
 
 /// Takes over what dead owners, and frozen ones whose lease is out, have in flight. Returns when to
 /// look again, if another owner still has something.
@@ -98,6 +100,17 @@ fn lose(tx: &Tx<'_>, seq: i64, ended: bool, limits: &Limits) -> Result<(), Outbo
                 problem: Some("its process ended or froze before the answer"),
             },
         )?;
+        match mark {
+            AttemptMark::Unknown => tx.count(totals::DOUBTS_RAISED, 1),
+            AttemptMark::Open | AttemptMark::NotApplied | AttemptMark::Applied => {
+                attempts::note_silent(tx, attempt)?;
+            }
+        }
+        tx.tell(|| Told::TakenOver {
+            id: row.id,
+            attempt,
+            owner_is_dead: ended,
+        });
     }
     let quiet = quiet_time(tx, &row, limits)?;
     row.owner = None;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow};
 
-use super::rows::{read_effect, read_headers, read_id, read_state, unreadable};
+use super::rows::{another_row, read_effect, read_headers, read_id, read_state};
 use super::waiting::{self, waiting_for};
 use crate::clock::WallMs;
 use crate::model::fingerprint::PartHash;
@@ -109,6 +109,9 @@ fn living(connection: &Connection, id: SubmissionId) -> rusqlite::Result<Option<
     let Some((mut snapshot, result)) = found else {
         return Ok(None);
     };
+    if snapshot.id != id {
+        return Err(another_row());
+    }
     if let (Some(outcome), Some(attempt)) = (&mut snapshot.outcome, result) {
         fill(connection, outcome, attempt)?;
     }
@@ -212,42 +215,4 @@ pub(super) fn tombstone(
             Ok((row.get("fingerprint")?, snapshot))
         })
         .optional()
-}
-
-/// How many there are of what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Counts {
-    pub(crate) unsettled: i64,
-    pub(crate) held: i64,
-    pub(crate) in_flight: i64,
-    pub(crate) attempts: i64,
-    pub(crate) accepted: i64,
-    pub(crate) abnormal_retries: i64,
-    pub(crate) last_cursor: i64,
-}
-
-pub(super) fn counts(connection: &Connection) -> rusqlite::Result<Counts> {
-    let counts = connection
-        .prepare_cached(
-            "SELECT unsettled,
-                (SELECT count(*) FROM submission WHERE state = 'held'),
-                (SELECT count(*) FROM submission WHERE owner IS NOT NULL),
-                (SELECT seq FROM sqlite_sequence WHERE name = 'attempt'),
-                accepted, abnormal_retries,
-                (SELECT seq FROM sqlite_sequence WHERE name = 'change')
-             FROM meta",
-        )?
-        .query_row([], |row| {
-            Ok(Counts {
-                unsettled: row.get(0)?,
-                held: row.get(1)?,
-                in_flight: row.get(2)?,
-                attempts: row.get::<_, Option<i64>>(3)?.unwrap_or(0),
-                accepted: row.get(4)?,
-                abnormal_retries: row.get(5)?,
-                last_cursor: row.get::<_, Option<i64>>(6)?.unwrap_or(0),
-            })
-        })
-        .optional()?;
-    counts.ok_or_else(unreadable)
 }

@@ -5,71 +5,30 @@
 //! them is the next leader and takes the others along in one `BEGIN IMMEDIATE … COMMIT`, each in a
 //! savepoint of its own and with its own answer. Nobody is answered before the commit.
 
-use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use rusqlite::Connection;
 
 use super::Context;
+use super::command::{Command, Failed, Job, Ran, Slot, SlotState};
 use super::file::Guards;
-use super::order::{self, Touched};
+
 use super::owner::Owner;
 use super::problem::is_indeterminate;
-use crate::clock::Now;
+use super::totals::{self, Calls};
+use super::transaction::Committed;
+pub(super) use super::transaction::Tx;
 use crate::error::{OutboxError, StorageError};
 use crate::policy::limits::CLOSING_BUSY_TIMEOUT;
+use crate::trace;
 
 /// Commands of one transaction at most, so that another process gets its turn.
 const MOST_AT_ONCE: usize = 256;
 
-/// An open write transaction. The only way to change the database.
-pub(crate) struct Tx<'a> {
-    pub(crate) connection: &'a Connection,
-    /// All clocks, read once for the transaction.
-    pub(crate) now: Now,
-    /// This boot, by the database's number for it.
-    pub(crate) boot: i64,
-    /// The last cursor of the change feed that this transaction has written.
-    pub(crate) cursor: Cell<Option<i64>>,
-    /// Used instead of the quiet times of server profiles.
-    pub(crate) quiet_time: Option<Duration>,
-    /// What a body may have with its parts in it.
-    pub(crate) max_body_bytes: u64,
-    /// Changes whose consequences for others are still to be drawn.
-    pub(super) touched: RefCell<VecDeque<Touched>>,
-}
-
 /// Told after each commit that changed a submission.
 type AfterCommit = Box<dyn Fn() + Send + Sync>;
-
-/// A queued command, erased: runs in the transaction, then tells its caller.
-trait Command: Send {
-    fn run(&mut self, tx: &Tx<'_>) -> Ran;
-    /// Answers the caller; `failed` if the transaction as a whole came to nothing.
-    fn answer(&mut self, failed: Option<&Failed>);
-    /// The ballast may be given up for it.
-    fn at_any_cost(&self) -> bool;
-    /// What the database said to the command, if it failed by that.
-    fn storage_error(&self) -> Option<StorageError>;
-    /// Makes the waiting caller the leader.
-    fn lead(&self);
-}
-
-enum Ran {
-    Keep,
-    RollBack,
-}
-
-/// A transaction that came to nothing.
-struct Failed {
-    error: StorageError,
-    /// It had one command only, so that what this one said was not built on another's.
-    alone: bool,
-}
 
 #[derive(Default)]
 struct Queue {
@@ -87,29 +46,10 @@ pub(crate) struct Writer {
     queue: Mutex<Queue>,
     open: Mutex<Option<Open>>,
     context: Context,
+    calls: Calls,
     after_commit: Mutex<Option<AfterCommit>>,
     /// The file was moved or deleted: nothing that is read or written here counts any more.
     moved: AtomicBool,
-}
-
-/// Where a follower waits for its answer.
-struct Slot<T> {
-    state: Mutex<SlotState<T>>,
-    changed: Condvar,
-}
-
-enum SlotState<T> {
-    Waiting,
-    Lead,
-    Done(Result<T, OutboxError>),
-    Taken,
-}
-
-struct Job<T, F> {
-    at_any_cost: bool,
-    work: Option<F>,
-    result: Option<Result<T, OutboxError>>,
-    slot: Arc<Slot<T>>,
 }
 
 impl Writer {
@@ -118,6 +58,7 @@ impl Writer {
             queue: Mutex::default(),
             open: Mutex::new(Some(Open { connection, guards })),
             context,
+            calls: Calls::default(),
             after_commit: Mutex::new(None),
             moved: AtomicBool::new(false),
         }
@@ -127,6 +68,11 @@ impl Writer {
     /// a submission.
     pub(crate) fn set_after_commit(&self, tell: AfterCommit) {
         *lock(&self.after_commit) = Some(tell);
+    }
+
+    /// Calls that stored nothing.
+    pub(super) fn calls(&self) -> &Calls {
+        &self.calls
     }
 
     /// Runs a command in a transaction and returns once that is durable.
@@ -175,6 +121,17 @@ impl Writer {
         }
     }
 
+    /// Remembers that damage was met, for the next opening.
+    pub(super) fn note_damage<T>(&self, result: &Result<T, OutboxError>) {
+        if let Err(OutboxError::Storage {
+            storage: StorageError::Corrupt { .. },
+        }) = result
+            && let Some(open) = lock(&self.open).as_ref()
+        {
+            open.guards.suspect();
+        }
+    }
+
     fn run<T, F>(&self, work: F, at_any_cost: bool) -> Result<T, OutboxError>
     where
         T: Send + 'static,
@@ -206,7 +163,11 @@ impl Writer {
             let mut state = lock(&slot.state);
             loop {
                 match std::mem::replace(&mut *state, SlotState::Taken) {
-                    SlotState::Done(result) => return result,
+                    SlotState::Done(result) => {
+                        drop(state);
+                        self.note_damage(&result);
+                        return result;
+                    }
                     SlotState::Lead => break,
                     SlotState::Waiting | SlotState::Taken => {
                         *state = SlotState::Waiting;
@@ -231,14 +192,14 @@ impl Writer {
             let count = queue.waiting.len().min(MOST_AT_ONCE);
             queue.waiting.drain(..count).collect()
         };
-        let changed = match open.as_mut() {
+        let committed = match open.as_mut() {
             Some(open) => self.transact(open, &mut batch),
             None => {
                 // Closed: a command that never ran answers so by itself.
                 for command in &mut batch {
                     command.answer(None);
                 }
-                false
+                Committed::default()
             }
         };
         drop(open);
@@ -249,25 +210,32 @@ impl Writer {
                 None => queue.led = false,
             }
         }
-        if changed && let Some(tell) = lock(&self.after_commit).as_ref() {
+        trace::tell(&committed.told);
+        if committed.cursor.is_some()
+            && let Some(tell) = lock(&self.after_commit).as_ref()
+        {
             tell();
         }
     }
 
-    fn transact(&self, open: &mut Open, batch: &mut [Box<dyn Command>]) -> bool {
+    fn transact(&self, open: &mut Open, batch: &mut [Box<dyn Command>]) -> Committed {
         let rows = open.connection.total_changes();
         let alone = batch.len() == 1;
         match self.try_transact(open, batch) {
-            Ok(cursor) => {
+            Ok(committed) => {
                 let wrote = open.connection.total_changes() != rows;
-                let failed = open.guards.after_commit(wrote, cursor).err().map(|error| {
-                    self.moved.store(true, Ordering::Release);
-                    Failed { error, alone }
-                });
+                let failed = open
+                    .guards
+                    .after_commit(wrote, committed.cursor)
+                    .err()
+                    .map(|error| {
+                        self.moved.store(true, Ordering::Release);
+                        Failed { error, alone }
+                    });
                 for command in batch {
                     command.answer(failed.as_ref());
                 }
-                cursor.is_some()
+                committed
             }
             Err(error) => {
                 if !open.connection.is_autocommit() {
@@ -282,7 +250,7 @@ impl Writer {
                 for command in batch {
                     command.answer(Some(&failed));
                 }
-                false
+                Committed::default()
             }
         }
     }
@@ -291,21 +259,14 @@ impl Writer {
         &self,
         open: &Open,
         batch: &mut [Box<dyn Command>],
-    ) -> Result<Option<i64>, StorageError> {
+    ) -> Result<Committed, StorageError> {
         let connection = &open.connection;
+        let rows = connection.total_changes();
         connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        let tx = Tx {
-            connection,
-            now: self.context.clock.now(),
-            boot: self.context.boot,
-            cursor: Cell::new(None),
-            quiet_time: self.context.quiet_time,
-            max_body_bytes: self.context.max_body_bytes,
-            touched: RefCell::default(),
-        };
+        let tx = Tx::new(connection, &self.context);
         let alone = batch.len() == 1;
         for command in batch {
-            let before = tx.cursor.get();
+            let before = tx.mark();
             if !alone {
                 connection
                     .prepare_cached("SAVEPOINT command")?
@@ -325,10 +286,10 @@ impl Writer {
                 }
                 (Ran::RollBack, true) => {
                     connection.prepare_cached("ROLLBACK")?.execute([])?;
-                    return Ok(None);
+                    return Ok(Committed::default());
                 }
                 (Ran::RollBack, false) => {
-                    tx.cursor.set(before);
+                    tx.go_back_to(&before);
                     connection
                         .prepare_cached("ROLLBACK TO command")?
                         .execute([])?;
@@ -336,8 +297,15 @@ impl Writer {
                 }
             }
         }
+        let with_calls = tx.with_calls.get() || connection.total_changes() != rows;
+        let moving = totals::add(connection, &tx.counted(), &self.calls, with_calls)?;
         match connection.prepare_cached("COMMIT")?.execute([]) {
-            Ok(_) => Ok(tx.cursor.get()),
+            Ok(_) => {
+                if let Some(moving) = moving {
+                    moving.committed();
+                }
+                Ok(tx.committed())
+            }
             Err(error) if is_indeterminate(&error) => Err(StorageError::Indeterminate),
             Err(error) => Err(error.into()),
         }
@@ -355,6 +323,10 @@ impl Writer {
     pub(super) fn close(&self, owner: &Owner) {
         lock(&self.queue).closed = true;
         if let Some(open) = lock(&self.open).take() {
+            // What can't be written now is missing from the totals, and from nothing else.
+            if let Ok(Some(moving)) = totals::add(&open.connection, &[], &self.calls, true) {
+                moving.committed();
+            }
             owner.leave(&open.connection);
             open.connection.flush_prepared_statement_cache();
             drop(open.connection.close());
@@ -363,66 +335,10 @@ impl Writer {
     }
 }
 
-impl<T, F> Command for Job<T, F>
-where
-    T: Send,
-    F: FnOnce(&Tx<'_>) -> Result<T, OutboxError> + Send,
-{
-    fn run(&mut self, tx: &Tx<'_>) -> Ran {
-        let Some(work) = self.work.take() else {
-            return Ran::RollBack;
-        };
-        let worked = catch_unwind(AssertUnwindSafe(|| {
-            let value = work(tx)?;
-            order::follow_up(tx)?;
-            Ok(value)
-        }));
-        tx.touched.borrow_mut().clear();
-        let result = worked.unwrap_or_else(|_| {
-            Err(StorageError::Internal {
-                detail: "a database command panicked".to_owned(),
-            }
-            .into())
-        });
-        let ran = if result.is_ok() {
-            Ran::Keep
-        } else {
-            Ran::RollBack
-        };
-        self.result = Some(result);
-        ran
-    }
-
-    fn answer(&mut self, failed: Option<&Failed>) {
-        let result = match (failed, self.result.take()) {
-            // Its own refusal says more, unless it may be about what another command had written
-            // and the transaction has taken back.
-            (None | Some(Failed { alone: true, .. }), Some(Err(error))) => Err(error),
-            (Some(failed), _) => Err(failed.error.clone().into()),
-            (None, Some(Ok(value))) => Ok(value),
-            (None, None) => Err(OutboxError::Closed),
-        };
-        *lock(&self.slot.state) = SlotState::Done(result);
-        self.slot.changed.notify_one();
-    }
-
-    fn at_any_cost(&self) -> bool {
-        self.at_any_cost
-    }
-
-    fn storage_error(&self) -> Option<StorageError> {
-        match &self.result {
-            Some(Err(OutboxError::Storage { storage })) => Some(storage.clone()),
-            _ => None,
-        }
-    }
-
-    fn lead(&self) {
-        *lock(&self.slot.state) = SlotState::Lead;
-        self.slot.changed.notify_one();
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

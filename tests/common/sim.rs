@@ -327,6 +327,16 @@ impl Transport for SimNetwork {
     }
 }
 
+/// The keys of the requests that the network has seen, after so many.
+pub fn keys(world: &World, after: usize) -> Vec<String> {
+    let seen = world.network.seen();
+    let key = |header: &&Header| header.name == "idempotency-key";
+    seen[after..]
+        .iter()
+        .map(|seen| seen.request.headers.iter().find(key).unwrap().value.clone())
+        .collect()
+}
+
 /// A JSON answer.
 pub fn answer(status: u16, body: &str) -> WireAnswer {
     WireAnswer {

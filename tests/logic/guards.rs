@@ -140,7 +140,7 @@ fn a_submission_is_not_deleted() {
     refuses(
         &sql,
         "INSERT INTO tombstone SELECT id, fingerprint, NULL, 'POST', effect, state, reason,
-            revision, attempts, NULL, accepted_wall, 0 FROM submission WHERE seq = 2",
+            revision, attempts, NULL, accepted_wall, 0, 0 FROM submission WHERE seq = 2",
         "only what is settled",
     );
 }
@@ -163,6 +163,10 @@ fn the_statements_of_claims_lists_and_purges_use_their_indexes() {
         "SELECT seq FROM submission WHERE owner = 1",
         "SELECT seq FROM submission WHERE settled_wall < 1 ORDER BY settled_wall LIMIT 128",
         "SELECT count(*) FROM submission WHERE state = 'held'",
+        "SELECT reason, count(*) FROM submission WHERE state = 'held' GROUP BY reason",
+        "SELECT accepted_wall FROM submission WHERE settled_wall IS NULL ORDER BY seq LIMIT 1",
+        "SELECT count(*) FROM submission WHERE owner IS NULL AND settled_wall IS NULL
+            AND seq IN (SELECT submission FROM attempt WHERE mark = 'unknown')",
         "SELECT mark, count(*) FROM attempt WHERE submission = 1 AND mark <> 'not_applied'
             GROUP BY mark",
         "SELECT id FROM tombstone WHERE settled_wall < 1 AND substr(hex(id), 13, 1) = '7'
@@ -204,8 +208,10 @@ fn the_statements_of_claims_lists_and_purges_use_their_indexes() {
             .unwrap()
             .collect::<Result<_, _>>()
             .unwrap();
+        let scans_rows = plan
+            .iter()
+            .any(|step| step.contains("SCAN") && !step.contains("INDEX"));
         let plan = plan.join("; ");
-        let scans_rows = plan.contains("SCAN") && !plan.contains("USING");
         let sorts = plan.contains("TEMP B-TREE") && !statement.contains("GROUP BY");
         assert!(!scans_rows && !sorts, "{statement}: {plan}");
     }

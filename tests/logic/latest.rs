@@ -311,6 +311,29 @@ fn a_servers_lock_of_keys_doesnt_shorten_the_wait() {
     });
 }
 
+/// The long wait is for other versions; a repeat of its own waits the server's own quiet time.
+#[test]
+fn a_version_alone_is_repeated_as_soon_as_any_other_submission() {
+    let place = Place::new();
+    simulate(18, |world| async move {
+        let profile = ServerProfile {
+            latest_wins: true,
+            ..built_in_profile(BuiltInProfile::Ietf)
+        };
+        let outbox = world.open_with(OutboxConfig {
+            profile: Some(profile),
+            ..world.config(&place)
+        });
+        world.network.play([lost()]);
+        let one = draft(&outbox, 1);
+        outbox.submit(one.clone()).unwrap();
+        outbox.start().unwrap();
+        outbox.wait(one.id, HOUR).await.unwrap();
+        let (_, at) = trace(&world)[1];
+        assert!(at < 5, "{at}");
+    });
+}
+
 #[test]
 fn the_wait_outlives_a_reboot() {
     let place = Place::new();
@@ -331,6 +354,28 @@ fn the_wait_outlives_a_reboot() {
         let (version, at) = trace(&world)[1];
         assert_eq!(version, 2);
         assert!(at >= 15, "{at}");
+    });
+}
+
+/// After a reboot nobody knows how much of it is over: it counts anew, for a version that comes then too.
+#[test]
+fn a_version_that_comes_after_a_reboot_waits_as_well() {
+    let place = Place::new();
+    simulate(17, |world| async move {
+        let outbox = world.open(&place);
+        world.network.play([lost()]);
+        let one = draft(&outbox, 1);
+        outbox.submit(one).unwrap();
+        outbox.start().unwrap();
+        world.pass(SECOND * 5).await;
+        drop(outbox);
+        world.clock.reboot();
+        let outbox = world.open(&place);
+        let two = draft(&outbox, 2);
+        outbox.submit(two.clone()).unwrap();
+        outbox.start().unwrap();
+        outbox.wait(two.id, HOUR).await.unwrap();
+        assert_eq!(trace(&world), [(1, 0), (2, 20)]);
     });
 }
 

@@ -45,6 +45,15 @@ struct Past {
     busy: Option<(i64, Duration)>,
 }
 
+/// Until when no other version than one goes, as it is written down.
+struct Floor {
+    seq: i64,
+    until: UptimeMs,
+    boot: i64,
+    /// The whole wait.
+    wait: Duration,
+}
+
 /// After a change of one of its versions.
 pub(super) fn move_on(tx: &Tx<'_>, row: &Row, left_the_wire: bool) -> Result<(), OutboxError> {
     let Some(name) = &row.replaces else {
@@ -123,7 +132,7 @@ fn versions(tx: &Tx<'_>, key: Key<'_>) -> rusqlite::Result<Vec<Version>> {
 }
 
 fn past(tx: &Tx<'_>, key: Key<'_>) -> rusqlite::Result<Past> {
-    let (succeeded, floor): (Option<i64>, Option<(i64, i64, i64, i64)>) = tx
+    let (succeeded, floor): (Option<i64>, Option<Floor>) = tx
         .connection
         .prepare_cached(
             "SELECT succeeded, floor_seq, floor_uptime, delay, boot FROM latest
@@ -131,8 +140,13 @@ fn past(tx: &Tx<'_>, key: Key<'_>) -> rusqlite::Result<Past> {
         )?
         .query_row((whose(key.account), key.name), |row| {
             let floor = match row.get::<_, Option<i64>>(1)? {
-                Some(seq) => Some((seq, row.get(2)?, row.get(3)?, row.get(4)?)),
                 None => None,
+                Some(seq) => Some(Floor {
+                    seq,
+                    until: UptimeMs(row.get(2)?),
+                    wait: from_millis(row.get(3)?),
+                    boot: row.get(4)?,
+                }),
             };
             Ok((row.get(0)?, floor))
         })?;
@@ -142,10 +156,8 @@ fn past(tx: &Tx<'_>, key: Key<'_>) -> rusqlite::Result<Past> {
     };
     let busy = match floor {
         None => None,
-        Some((seq, until, _, boot)) if boot == tx.boot => {
-            Some((seq, UptimeMs(until).since(tx.now.uptime)))
-        }
-        Some((seq, _, delay, _)) => Some((seq, begin_anew(tx, key, from_millis(delay))?)),
+        Some(floor) if floor.boot == tx.boot => Some((floor.seq, floor.until.since(tx.now.uptime))),
+        Some(floor) => Some((floor.seq, begin_anew(tx, key, floor.wait)?)),
     };
     Ok(Past { succeeded, busy })
 }

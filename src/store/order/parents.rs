@@ -2,12 +2,13 @@
 //! is taken in the transaction that records the success, so that nothing has to be kept for it later.
 //!
 //! A row of `dependency` is there as long as the parent hasn't ended. A submission that is blocked and
-//! has no such row has a parent that ended without success; it is over, or in doubt.
+//! has no such row has a parent that ended without success, or that was lost with a damaged file: it is
+//! over, or held.
 
 use rusqlite::Connection;
 
-use super::{PARENT, block, touch, unblock};
-use crate::error::OutboxError;
+use super::{NEWER, PARENT, block, unblock};
+use crate::error::{OutboxError, StorageError};
 use crate::model::id::SubmissionId;
 use crate::model::parts::ParentResult;
 use crate::model::request::{FrozenRequest, invalid};
@@ -26,10 +27,15 @@ pub(in crate::store) fn check(
     request: &FrozenRequest,
 ) -> Result<(), OutboxError> {
     for id in &request.links.after {
-        let parent =
-            view::snapshot(connection, *id)?.ok_or(OutboxError::UnknownParent { id: *id })?;
-        if parent.account != request.account {
+        if find(connection, *id)?.account != request.account {
             return Err(invalid("after", "a parent belongs to another account"));
+        }
+        // With children it would go before the newer one, which may have been sent.
+        if submissions::by_id(connection, *id)?.is_some_and(|row| row.blockers & NEWER != 0) {
+            return Err(invalid(
+                "after",
+                "a parent waits for a newer one of its latest-wins key: depend on that",
+            ));
         }
         let children: u32 = connection
             .prepare_cached(
@@ -42,6 +48,26 @@ pub(in crate::store) fn check(
         }
     }
     Ok(())
+}
+
+/// A parent, settled or not, or what its tombstone remembers.
+struct Parent {
+    account: Option<String>,
+    state: SubmissionState,
+}
+
+fn find(connection: &Connection, id: SubmissionId) -> Result<Parent, OutboxError> {
+    if let Some(row) = submissions::by_id(connection, id)? {
+        return Ok(Parent {
+            account: row.account,
+            state: row.state,
+        });
+    }
+    let (_, buried) = view::tombstone(connection, id)?.ok_or(OutboxError::UnknownParent { id })?;
+    Ok(Parent {
+        account: buried.account,
+        state: buried.state,
+    })
 }
 
 /// Lets a submission that has just been accepted wait for its parents. One that has succeeded before
@@ -57,11 +83,10 @@ pub(in crate::store) fn enter(
     block(tx, row.seq, PARENT)?;
     row.blockers |= PARENT;
     for id in &request.links.after {
-        let parent =
-            view::snapshot(tx.connection, *id)?.ok_or(OutboxError::UnknownParent { id: *id })?;
-        if parent.state == SubmissionState::Succeeded {
+        let state = find(tx.connection, *id)?.state;
+        if state == SubmissionState::Succeeded {
             parts::take(tx, row, request, *id, &result_of(tx, *id)?)?;
-        } else if parent.state.is_final() {
+        } else if state.is_final() {
             return fail(tx, row);
         } else {
             wait_for(tx, row.seq, *id)?;
@@ -81,9 +106,6 @@ fn wait_for(tx: &Tx<'_>, child: i64, id: SubmissionId) -> Result<(), OutboxError
     tx.connection
         .prepare_cached("UPDATE submission SET children = 1 WHERE seq = ?1")?
         .execute([parent.seq])?;
-    // An older version of a latest-wins key may have waited for a newer one; with children it goes
-    // first.
-    touch(tx, &parent, false);
     Ok(())
 }
 
@@ -188,6 +210,30 @@ fn go_on(tx: &Tx<'_>, row: &mut Row, template: &FrozenRequest) -> Result<(), Out
     change(tx, row, &transition, Due::Unchanged)
 }
 
+/// Its missing parts were supplied, also those of a parent that was lost: it waits only for those that
+/// haven't ended.
+pub(in crate::store) fn supplied(tx: &Tx<'_>, row: &mut Row) -> rusqlite::Result<()> {
+    if !waits(tx.connection, row.seq)? {
+        unblock(tx, row.seq, PARENT)?;
+        row.blockers &= !PARENT;
+    }
+    Ok(())
+}
+
+/// True while this parent hasn't ended.
+pub(in crate::store) fn waits_for(
+    connection: &Connection,
+    child: i64,
+    parent: SubmissionId,
+) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached(
+            "SELECT 1 FROM dependency
+             WHERE child = ?1 AND parent = (SELECT seq FROM submission WHERE id = ?2)",
+        )?
+        .exists((child, parent.as_bytes()))
+}
+
 /// True while a parent hasn't ended.
 fn waits(connection: &Connection, child: i64) -> rusqlite::Result<bool> {
     connection
@@ -207,9 +253,16 @@ pub(in crate::store) fn failed(connection: &Connection, row: &Row) -> rusqlite::
     Ok(row.blockers & PARENT != 0 && !waits(connection, row.seq)?)
 }
 
-/// What a submission that has succeeded has for its children. A tombstone has nothing.
-fn result_of(tx: &Tx<'_>, id: SubmissionId) -> rusqlite::Result<ParentResult> {
-    let outcome = view::snapshot(tx.connection, id)?.and_then(|snapshot| snapshot.outcome);
+/// What a submission that has succeeded has for its children. A tombstone has nothing, and neither has a
+/// result that can't be read: it must not keep them waiting.
+fn result_of(tx: &Tx<'_>, id: SubmissionId) -> Result<ParentResult, OutboxError> {
+    let snapshot = match view::snapshot(tx.connection, id).map_err(OutboxError::from) {
+        Err(OutboxError::Storage {
+            storage: StorageError::Internal { .. },
+        }) => None,
+        read => read?,
+    };
+    let outcome = snapshot.and_then(|snapshot| snapshot.outcome);
     Ok(
         outcome.map_or_else(ParentResult::default, |outcome| ParentResult {
             content_type: outcome.content_type,

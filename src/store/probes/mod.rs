@@ -26,6 +26,7 @@ use super::settle::{KeptAnswer, keep_answer};
 use super::submissions::{
     self, Due, Row, ask, change, feed, note_problem, or_quarantine, state_of,
 };
+use super::totals;
 use super::writer::Tx;
 use crate::clock::{WallMs, whole_millis};
 use crate::error::OutboxError;
@@ -291,6 +292,7 @@ fn applied(tx: &Tx<'_>, row: &mut Row, probed: &Probed, result: &[u8]) -> Result
         problem: None,
     };
     attempts::end(tx, attempt, &end)?;
+    tx.count(totals::DOUBTS_SETTLED, 1);
     let answer = KeptAnswer {
         status: probed.status,
         content_type: probed.content_type.clone(),

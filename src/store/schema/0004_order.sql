@@ -85,12 +85,28 @@ ALTER TABLE attempt ADD COLUMN ended_boot INTEGER;
 ALTER TABLE attempt ADD COLUMN ended_uptime INTEGER;
 ALTER TABLE attempt ADD COLUMN ended_best INTEGER;
 
--- What retention counts.
+-- What retention counts: settled submissions that are kept whole, and the bytes of their results. Beside
+-- them the bytes of the bodies of unsettled ones.
 ALTER TABLE meta ADD COLUMN settled INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE meta ADD COLUMN result_bytes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE meta ADD COLUMN queued_bytes INTEGER NOT NULL DEFAULT 0;
 UPDATE meta SET
     settled = (SELECT count(*) FROM submission WHERE settled_wall IS NOT NULL),
-    result_bytes = (SELECT coalesce(sum(length(body)), 0) FROM answer);
+    result_bytes = (SELECT coalesce(sum(length(a.body)), 0)
+        FROM answer a JOIN submission s ON s.seq = a.submission WHERE s.settled_wall IS NOT NULL),
+    queued_bytes = (SELECT coalesce(sum(coalesce(r.body_length, length(r.body))), 0)
+        FROM request r JOIN submission s ON s.seq = r.seq WHERE s.settled_wall IS NULL);
+-- How long the server remembers the key, in milliseconds: the tombstone is kept that long at least. 0
+-- where that is not known.
+ALTER TABLE tombstone ADD COLUMN retention INTEGER NOT NULL DEFAULT 0;
+
+-- What the numbers of now look at: the oldest unsettled one, holds by reason, attempts in doubt. An
+-- attempt that gets its answer never enters the last.
+CREATE INDEX submission_unsettled ON submission (seq) WHERE settled_wall IS NULL;
+CREATE INDEX submission_held_reason ON submission (reason) WHERE state = 'held';
+CREATE INDEX attempt_unknown ON attempt (submission) WHERE mark = 'unknown';
+-- 1: an attempt without an effect that may have left the device and got no answer.
+ALTER TABLE attempt ADD COLUMN silent INTEGER NOT NULL DEFAULT 0;
 
 -- Signed out for good: what it submitted before this position is still to be ended and dropped, the
 -- latest first. NULL: nothing is.
@@ -108,6 +124,17 @@ CREATE TABLE total (
     name TEXT PRIMARY KEY,
     count INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+-- As far as an older file tells.
+INSERT INTO total (name, count)
+    SELECT state, count(*) FROM (
+        SELECT state FROM submission WHERE settled_wall IS NOT NULL
+        UNION ALL SELECT state FROM tombstone) GROUP BY state;
+INSERT INTO total (name, count) SELECT 'attempts', seq FROM sqlite_sequence WHERE name = 'attempt';
+INSERT INTO total (name, count)
+    SELECT 'doubts_raised', count(*) FROM attempt WHERE mark = 'unknown';
+INSERT INTO total (name, count)
+    SELECT 'doubts_settled', count(*) FROM attempt a JOIN submission s ON s.seq = a.submission
+    WHERE a.mark = 'unknown' AND s.settled_wall IS NOT NULL;
 
 CREATE TRIGGER submission_policy_frozen BEFORE UPDATE OF lane_policy ON submission
 WHEN NEW.lane_policy IS NOT OLD.lane_policy

@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use submit_once::{
-    DrainBudget, Exchange, Header, HttpTransport, Limits, Outbox, OutboxConfig, OwnRuntime, Seams,
-    Submission, SubmissionId, TlsConfig, Transport, WireRequest,
+    DrainBudget, Exchange, Header, HttpTransport, Limits, Outbox, OutboxConfig, OwnRuntime,
+    PartSource, PartTarget, Seams, Submission, SubmissionId, TlsConfig, Transport, WireRequest,
 };
 
 /// Takes requests and keeps them back until it is told to send: what lies between a claim and its
@@ -143,6 +143,21 @@ fn run(
                 ..Submission::post(SubmissionId::parse(id)?, path)
                     .bytes("text/plain", body.as_bytes().to_vec())
             };
+            format!("{:?}", outbox.submit(submission)?.kind)
+        }
+        ["submit-child", id, path, parent] => {
+            // Of what the reference server answers, into the path.
+            let from = PartSource::JsonPointer {
+                pointer: "/effect".to_owned(),
+            };
+            let into = PartTarget::Path {
+                placeholder: "{parent}".to_owned(),
+            };
+            let submission = Submission::post(SubmissionId::parse(id)?, path).part(
+                SubmissionId::parse(parent)?,
+                from,
+                into,
+            );
             format!("{:?}", outbox.submit(submission)?.kind)
         }
         ["submit-large", id, path, bytes] => {

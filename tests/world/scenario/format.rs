@@ -39,6 +39,7 @@ pub struct Config {
     pub limits: Map<String, Value>,
     pub base_url: Option<String>,
     pub user_agent: Option<String>,
+    pub install_id: Option<String>,
 }
 
 /// One step: a member named by its kind, with the arguments, and these around it.
@@ -120,6 +121,7 @@ actions! {
     /// What needs no open outbox.
     Apart, APART:
     "open" Open { file: Option<String>, #[serde(default)] with: Config },
+    "copy_files" CopyFiles { from: String, to: String },
     "new_submission_id" NewId {},
     "derive_submission_id" DeriveId { account: Option<String>, action: String, business_key: String },
     "parse_submission_id" ParseId { text: String },
@@ -149,12 +151,14 @@ actions! {
     "suspend" Suspend {},
     "cancel" Cancel { id: String },
     "resolve" Resolve { id: String, revision: i64, decision: Decision },
+    "resolve_all" ResolveAll { reason: Reason, decision: Decision },
+    "release_lane" ReleaseLane { account: Option<String>, lane: String },
     "wake" Wake { id: String },
     "changes" Changes { #[serde(default)] after: i64, limit: Option<u32> },
     "stats" Stats {},
     "retain" Retain {},
     "sign_in" SignIn { account: String },
-    "sign_out" SignOut {},
+    "sign_out" SignOut { #[serde(default)] how: Leaving },
     "signed_in" SignedIn {},
     "supply_credentials" SupplyCredentials { account: String, headers: Vec<(String, String)>, valid_for_ms: Option<u64> },
     "network_available" NetworkAvailable { network: Network },
@@ -190,10 +194,13 @@ pub struct Content {
     /// From now, by the device's clock; may be negative.
     pub expires_in_ms: Option<i64>,
     pub lane: Option<String>,
+    pub lane_policy: Option<submit_once::LanePolicy>,
     pub replaces: Option<String>,
     #[serde(default)]
     pub after: Vec<String>,
-    pub probe: Option<String>,
+    #[serde(default)]
+    pub parts: Vec<Part>,
+    pub probe: Option<Probe>,
     #[serde(default)]
     pub unmetered_only: bool,
 }
@@ -215,22 +222,96 @@ pub struct Bytes {
     pub hex: Option<String>,
 }
 
+/// What a submission takes from the result of another.
+#[derive(Deserialize, Clone)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    pub parent: String,
+    pub from: Source,
+    pub into: Target,
+}
+
+#[derive(Deserialize, Clone)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    JsonPointer(String),
+    Header(String),
+}
+
+#[derive(Deserialize, Clone)]
+#[serde(rename_all = "snake_case")]
+pub enum Target {
+    Path(String),
+    Query(String),
+    Header(String),
+    Json(String),
+}
+
+/// A status probe; what is left out is the library's default.
+#[derive(Deserialize, Clone)]
+#[serde(deny_unknown_fields)]
+pub struct Probe {
+    pub url: String,
+    pub pointer: Option<String>,
+    pub missing_means_not_applied: Option<bool>,
+    pub of_key_record: Option<bool>,
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Decision {
     RetrySameKey { accept_second_effect: bool },
     ItHappened { result: Option<String> },
     GiveUp {},
+    FillParts { values: Vec<Filled> },
+}
+
+/// A part that the result of a parent lacks.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Filled {
+    pub into: Target,
+    pub json: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub struct Filter {
+    pub state: Option<Listed>,
+    pub reason: Option<Reason>,
+    pub account: Option<String>,
+    pub lane: Option<String>,
+    pub replaces: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Listed {
+    Moving,
+    Held,
+    Settled,
+}
+
+/// What something is held for.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    OutcomeUnknown,
+    Conflict,
+    CancelRequested,
+    ExpiredInDoubt,
+    Restored,
+    Damaged,
+    ParentResultMissing,
+    KeyUsedElsewhere,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
-pub enum Filter {
+pub enum Leaving {
     #[default]
-    All,
-    Moving,
-    Held,
-    Settled,
+    Keep,
+    Purge,
 }
 
 #[derive(Deserialize)]

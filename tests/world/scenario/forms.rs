@@ -1,11 +1,12 @@
 //! The JSON forms of what calls give back, as the README of the scenarios defines them. Times are left
 //! out: no scenario could know them.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use submit_once::{
-    CancelOutcome, Change, ChangePage, CredentialsReason, DrainReport, DrainStop, Header, Limits,
-    OpenError, OpenReport, OutboxError, Outcome, Receipt, Reconciled, ServerProfile, Snapshot,
-    SnapshotPage, Stats, StorageError, SubmissionState, UploadProgress, Waited, WaitingFor,
+    CancelOutcome, Change, ChangePage, CredentialsReason, DrainReport, DrainStop, Header,
+    HeldCount, Limits, OpenError, OpenReport, OutboxError, Outcome, Receipt, Reconciled,
+    ResolvedAll, Salvage, ServerProfile, SignedOutReport, Snapshot, SnapshotPage, Stats,
+    StorageError, SubmissionId, SubmissionState, UploadProgress, Waited, WaitingFor,
 };
 
 /// A name in snake case, of a variant without fields.
@@ -37,38 +38,47 @@ fn state(state: SubmissionState) -> (String, Option<String>) {
 
 pub fn snapshot(snapshot: &Snapshot) -> Value {
     let (state, reason) = state(snapshot.state);
+    let (waiting_for, waiting_for_id) = snapshot.waiting_for.as_ref().map(waiting_for).unzip();
+    let progress = |one: &UploadProgress| json!({"sent": one.sent, "total": one.total});
     json!({
         "id": snapshot.id.to_string(),
         "account": snapshot.account,
         "method": snapshot.method,
         "url": snapshot.url,
         "effect": snapshot.effect,
+        "lane": snapshot.lane,
+        "replaces": snapshot.replaces,
         "state": state,
         "reason": reason,
         "revision": snapshot.revision,
-        "waiting_for": snapshot.waiting_for.as_ref().map(waiting_for),
+        "waiting_for": waiting_for,
+        "waiting_for_id": waiting_for_id.flatten(),
         "attempts": snapshot.attempts,
+        "has_next_attempt": snapshot.next_attempt_at.is_some(),
         "in_doubt": snapshot.in_doubt,
+        "progress": snapshot.progress.as_ref().map(progress),
         "last_problem": snapshot.last_problem,
         "outcome": snapshot.outcome.as_ref().map(outcome),
         "late_evidence": snapshot.late_evidence,
     })
 }
 
-fn waiting_for(waiting: &WaitingFor) -> &'static str {
+/// What it waits for, and which other submission that is.
+fn waiting_for(waiting: &WaitingFor) -> (&'static str, Option<String>) {
+    let other = |name, id: &SubmissionId| (name, Some(id.to_string()));
     match waiting {
-        WaitingFor::Due { .. } => "due",
-        WaitingFor::Network { .. } => "network",
-        WaitingFor::Certificate { .. } => "certificate",
-        WaitingFor::Unmetered => "unmetered",
-        WaitingFor::Gate { .. } => "gate",
-        WaitingFor::Credentials => "credentials",
-        WaitingFor::SignedOut => "signed_out",
-        WaitingFor::Lane { .. } => "lane",
-        WaitingFor::Newer { .. } => "newer",
-        WaitingFor::Older { .. } => "older",
-        WaitingFor::Parent { .. } => "parent",
-        WaitingFor::Probe { .. } => "probe",
+        WaitingFor::Due { .. } => ("due", None),
+        WaitingFor::Network { .. } => ("network", None),
+        WaitingFor::Certificate { .. } => ("certificate", None),
+        WaitingFor::Unmetered => ("unmetered", None),
+        WaitingFor::Gate { .. } => ("gate", None),
+        WaitingFor::Credentials => ("credentials", None),
+        WaitingFor::SignedOut => ("signed_out", None),
+        WaitingFor::Lane { id } => other("lane", id),
+        WaitingFor::Newer { id } => other("newer", id),
+        WaitingFor::Older { id } => other("older", id),
+        WaitingFor::Parent { id } => other("parent", id),
+        WaitingFor::Probe { .. } => ("probe", None),
     }
 }
 
@@ -167,27 +177,66 @@ fn change(change: &Change) -> Value {
 }
 
 pub fn stats(stats: &Stats) -> Value {
+    let held = |held: &HeldCount| (snake(held.reason), json!(held.count));
+    let held_by_reason: Map<String, Value> = stats.held_by_reason.iter().map(held).collect();
+    let settled: i64 = stats.time_to_settle.iter().map(|time| time.count).sum();
     json!({
         "pending": stats.pending,
         "in_flight": stats.in_flight,
         "held": stats.held,
+        "held_by_reason": held_by_reason,
+        "in_doubt": stats.in_doubt,
+        "queued_bytes": stats.queued_bytes,
+        "result_bytes": stats.result_bytes,
+        "database_bytes": stats.database_bytes,
+        "submit_calls": stats.submit_calls,
         "accepted": stats.accepted,
         "joined": stats.joined,
         "replayed": stats.replayed,
         "reuse_refused": stats.reuse_refused,
+        "succeeded": stats.succeeded,
+        "rejected": stats.rejected,
+        "cancelled": stats.cancelled,
+        "expired": stats.expired,
+        "superseded": stats.superseded,
+        "abandoned": stats.abandoned,
         "attempts": stats.attempts,
+        "retries_after_answer": stats.retries_after_answer,
+        "retries_after_silence": stats.retries_after_silence,
+        "retries_after_no_connection": stats.retries_after_no_connection,
+        "doubts_raised": stats.doubts_raised,
+        "doubts_settled": stats.doubts_settled,
         "duplicate_hit_rate": stats.duplicate_hit_rate,
         "reuse_refused_rate": stats.reuse_refused_rate,
         "abnormal_retry_rate": stats.abnormal_retry_rate,
+        "time_to_settle": settled,
         "last_cursor": stats.last_cursor,
     })
 }
 
 pub fn open_report(report: &OpenReport) -> Value {
+    let salvaged =
+        |saved: &Salvage| json!({"submissions": saved.submissions, "damaged": saved.damaged});
     json!({
         "created": report.created,
         "lost_changes": report.lost_changes,
         "shared": report.shared,
+        "restored": report.restored,
+        "salvaged": report.salvaged.as_ref().map(salvaged),
+    })
+}
+
+pub fn resolved_all(done: ResolvedAll) -> Value {
+    json!({"resolved": done.resolved, "refused": done.refused})
+}
+
+pub fn signed_out(report: &SignedOutReport) -> Value {
+    json!({
+        "account": report.account,
+        "kept": report.kept,
+        "cancelled": report.cancelled,
+        "abandoned": report.abandoned,
+        "succeeded": report.succeeded,
     })
 }
 
@@ -203,6 +252,8 @@ pub fn progress(progress: &UploadProgress) -> Value {
 pub fn profile(profile: &ServerProfile) -> Value {
     let mut form = serde_json::to_value(profile).unwrap();
     form.as_object_mut().unwrap().remove("rules");
+    // The library leaves it out where it is false.
+    form["latest_wins"] = json!(profile.latest_wins);
     form
 }
 
@@ -229,6 +280,8 @@ pub fn limits(limits: &Limits) -> Value {
         "busy_time": millis(limits.busy_time),
         "horizon": millis(limits.horizon),
         "keep_results": millis(limits.keep_results),
+        "keep_results_count": limits.keep_results_count,
+        "keep_results_bytes": limits.keep_results_bytes,
         "keep_tombstones": millis(limits.keep_tombstones),
         "keep_changes": limits.keep_changes,
     })

@@ -2,6 +2,7 @@
 //! languages play as well. Whatever it doesn't know is a failure, so that nothing is skipped.
 
 pub mod catalogue;
+mod copying;
 mod format;
 mod forms;
 mod judge;

@@ -17,6 +17,9 @@ use crate::agents::PATIENCE;
 /// An outbox, with what its listeners have heard.
 pub struct Handle {
     pub outbox: Arc<Outbox>,
+    /// The database's name in the scenario's folder.
+    pub file: String,
+    pub open: bool,
     heard: HashMap<Ear, Arc<Heard>>,
 }
 
@@ -62,11 +65,18 @@ impl ProgressListener for Heard {
 }
 
 impl Handle {
-    pub fn new(outbox: Arc<Outbox>) -> Self {
+    pub fn new(outbox: Arc<Outbox>, file: String) -> Self {
         Self {
             outbox,
+            file,
+            open: true,
             heard: HashMap::new(),
         }
+    }
+
+    pub fn close(&mut self) {
+        self.outbox.close();
+        self.open = false;
     }
 
     /// An ear that hears from now on, or none.

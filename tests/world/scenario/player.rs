@@ -5,19 +5,18 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use submit_once::{
-    DrainBudget, IdError, ListFilter, NetworkKind, Outbox, OutboxError, PageRequest, Resolution,
-    RunNetwork, built_in_profile, default_limits, derive_submission_id, new_submission_id,
-    parse_submission_id,
+    DrainBudget, IdError, NetworkKind, Outbox, OutboxError, PageRequest, RunNetwork, SignOut,
+    built_in_profile, default_limits, derive_submission_id, new_submission_id, parse_submission_id,
 };
 
 use super::format::{
-    APART, Apart, Decision, Ear, Filter, Needs, Network, OnOutbox, RunKind, Scenario, Step,
+    APART, Apart, Ear, Leaving, Needs, Network, OnOutbox, RunKind, Scenario, Step,
 };
 use super::judge::Judge;
 use super::matching::misfit;
 use super::notation::{self, Known, Problem};
 use super::outboxes::Handle;
-use super::{forms, read, submitting};
+use super::{copying, forms, read, submitting};
 use crate::agents::PATIENCE;
 use crate::common::Place;
 use crate::sockets::block_on;
@@ -84,7 +83,7 @@ impl Player<'_> {
         let (expect, error) = (result(&step.expect), result(&step.error));
         let action = json!({ step.kind.as_str(): arguments });
         let given = if APART.contains(&step.kind.as_str()) {
-            self.apart(read_action(action, title), &step.on)
+            self.apart(read_action(action, title), &step.on, title)
         } else {
             let Some(handle) = self.handles.get_mut(&step.on) else {
                 panic!("{title}: {} is not open", step.on);
@@ -116,7 +115,7 @@ impl Player<'_> {
         }
     }
 
-    fn apart(&mut self, action: Apart, on: &str) -> Given {
+    fn apart(&mut self, action: Apart, on: &str, title: &str) -> Given {
         Ok(match action {
             Apart::Let(of) => of.value,
             Apart::Server(of) => match (of.get, of.post) {
@@ -137,14 +136,24 @@ impl Player<'_> {
             Apart::DefaultLimits(_) => forms::limits(&default_limits()),
             Apart::Open(of) => {
                 let file = of.file.unwrap_or_else(|| format!("{on}.sqlite3"));
-                let path = self.place.folder().join(file);
+                let path = self.place.folder().join(&file);
                 let path = path.to_str().unwrap().to_owned();
                 let config = read::config(path, self.judge.url(), &self.scenario.outbox, &of.with);
                 let config = config.map_err(|error| forms::outbox_error(&error))?;
                 let outbox = Outbox::open(config).map_err(|error| forms::open_error(&error))?;
                 let report = forms::open_report(&outbox.open_report());
-                self.handles.insert(on.to_owned(), Handle::new(outbox));
+                self.handles
+                    .insert(on.to_owned(), Handle::new(outbox, file));
                 report
+            }
+            Apart::CopyFiles(of) => {
+                let mut handles = self.handles.values();
+                if handles.any(|handle| handle.open && handle.file == of.from) {
+                    panic!("{title}: {} is open", of.from);
+                }
+                let copied = copying::database(&self.place.folder(), &of.from, &of.to);
+                copied.unwrap_or_else(|problem| panic!("{title}: {problem}"));
+                Value::Null
             }
         })
     }
@@ -164,7 +173,7 @@ fn on_outbox(
     Ok(match action {
         OnOutbox::OpenReport(_) => forms::open_report(&outbox.open_report()),
         OnOutbox::Close(_) => {
-            outbox.close();
+            handle.close();
             Value::Null
         }
         OnOutbox::Begin(of) => text(outbox.begin(of.slot)?),
@@ -184,13 +193,7 @@ fn on_outbox(
             let mut page = PageRequest::default();
             page.after = of.after.unwrap_or(page.after);
             page.limit = of.limit.unwrap_or(page.limit);
-            let filter = match of.filter {
-                Filter::All => ListFilter::all(),
-                Filter::Moving => ListFilter::of(submit_once::ListState::Moving),
-                Filter::Held => ListFilter::of(submit_once::ListState::Held),
-                Filter::Settled => ListFilter::of(submit_once::ListState::Settled),
-            };
-            forms::page(&outbox.list(filter, page)?)
+            forms::page(&outbox.list(read::filter(of.filter), page)?)
         }
         OnOutbox::Wait(of) => {
             let timeout = of.timeout_ms.map_or(PATIENCE, Duration::from_millis);
@@ -204,17 +207,14 @@ fn on_outbox(
         OnOutbox::Suspend(_) => done(outbox.suspend())?,
         OnOutbox::Cancel(of) => forms::cancelled(&outbox.cancel(read::id(&of.id)?)?),
         OnOutbox::Resolve(of) => {
-            let resolution = match of.decision {
-                Decision::RetrySameKey {
-                    accept_second_effect,
-                } => Resolution::RetrySameKey {
-                    accept_second_effect,
-                },
-                Decision::ItHappened { result } => Resolution::ItHappened { result },
-                Decision::GiveUp {} => Resolution::GiveUp,
-            };
-            forms::snapshot(&outbox.resolve(read::id(&of.id)?, of.revision, resolution)?)
+            let (id, decision) = (read::id(&of.id)?, read::decision(of.decision));
+            forms::snapshot(&outbox.resolve(id, of.revision, decision)?)
         }
+        OnOutbox::ResolveAll(of) => {
+            let (reason, decision) = (read::hold_reason(of.reason), read::decision(of.decision));
+            forms::resolved_all(outbox.resolve_all(reason, decision)?)
+        }
+        OnOutbox::ReleaseLane(of) => json!(outbox.release_lane(of.account, of.lane)?),
         OnOutbox::Wake(of) => forms::snapshot(&outbox.wake(read::id(&of.id)?)?),
         OnOutbox::Changes(of) => {
             forms::changes(&outbox.changes(of.after, of.limit.unwrap_or(1_000))?)
@@ -225,10 +225,10 @@ fn on_outbox(
             Value::Null
         }
         OnOutbox::SignIn(of) => done(outbox.sign_in(of.account))?,
-        OnOutbox::SignOut(_) => {
-            outbox.sign_out(submit_once::SignOut::Keep)?;
-            Value::Null
-        }
+        OnOutbox::SignOut(of) => forms::signed_out(&outbox.sign_out(match of.how {
+            Leaving::Keep => SignOut::Keep,
+            Leaving::Purge => SignOut::Purge,
+        })?),
         OnOutbox::SignedIn(_) => json!(outbox.signed_in()?),
         OnOutbox::SupplyCredentials(of) => {
             let until = of

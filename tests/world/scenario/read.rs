@@ -4,11 +4,14 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
 use submit_once::{
-    BuiltInProfile, Header, Limits, OutboxConfig, OutboxError, ServerProfile, Submission,
+    BuiltInProfile, Header, HoldReason, Limits, ListFilter, ListState, OutboxConfig, OutboxError,
+    PartSource, PartTarget, PartValue, Resolution, ServerProfile, StatusProbe, Submission,
     SubmissionId, built_in_profile, default_limits, profile_from_json,
 };
 
-use super::format::{Body, Bytes, Config, Content};
+use super::format::{
+    Body, Bytes, Config, Content, Decision, Filled, Filter, Listed, Probe, Reason, Source, Target,
+};
 use crate::common::Place;
 
 /// The folder of the app's own files, in that of the scenario.
@@ -25,6 +28,7 @@ pub fn config(
     let mut config = OutboxConfig::at(path)
         .base_url(first(|config| config.base_url.as_ref()).unwrap_or(url.to_owned()));
     config.user_agent = first(|config| config.user_agent.as_ref());
+    config.install_id = first(|config| config.install_id.as_ref());
     config.profile = match of_step.profile.as_ref().or(of_scenario.profile.as_ref()) {
         Some(Value::String(name)) => Some(built_in_profile(built_in(name))),
         Some(json) => Some(profile(json)?),
@@ -84,6 +88,8 @@ fn limits(changed: &Map<String, Value>) -> Limits {
             "busy_time" => limits.busy_time = time(),
             "horizon" => limits.horizon = time(),
             "keep_results" => limits.keep_results = time(),
+            "keep_results_count" => limits.keep_results_count = count(),
+            "keep_results_bytes" => limits.keep_results_bytes = number.unwrap(),
             "keep_tombstones" => limits.keep_tombstones = time(),
             "keep_changes" => limits.keep_changes = count(),
             other => panic!("there is no limit {other:?}"),
@@ -115,15 +121,90 @@ pub fn submission(content: &Content, place: &Place) -> Result<Submission, Outbox
     submission.priority = content.priority;
     submission.expires_at = content.expires_in_ms.map(from_now);
     submission.lane = content.lane.clone();
+    submission.lane_policy = content.lane_policy;
     submission.replaces = content.replaces.clone();
     submission.after = content
         .after
         .iter()
         .map(|text| id(text))
         .collect::<Result<_, _>>()?;
-    submission.probe = content.probe.clone().map(submit_once::StatusProbe::at);
+    for part in &content.parts {
+        submission = submission.part(id(&part.parent)?, source(&part.from), target(&part.into));
+    }
+    submission.probe = content.probe.as_ref().map(probe);
     submission.unmetered_only = content.unmetered_only;
     Ok(submission)
+}
+
+fn source(of: &Source) -> PartSource {
+    match of.clone() {
+        Source::JsonPointer(pointer) => PartSource::JsonPointer { pointer },
+        Source::Header(name) => PartSource::Header { name },
+    }
+}
+
+fn target(of: &Target) -> PartTarget {
+    match of.clone() {
+        Target::Path(placeholder) => PartTarget::Path { placeholder },
+        Target::Query(name) => PartTarget::Query { name },
+        Target::Header(name) => PartTarget::Header { name },
+        Target::Json(pointer) => PartTarget::Json { pointer },
+    }
+}
+
+fn probe(of: &Probe) -> StatusProbe {
+    let mut probe = StatusProbe::at(&of.url);
+    probe.pointer = of.pointer.clone();
+    let missing = of.missing_means_not_applied;
+    probe.missing_means_not_applied = missing.unwrap_or(probe.missing_means_not_applied);
+    probe.of_key_record = of.of_key_record.unwrap_or(probe.of_key_record);
+    probe
+}
+
+pub fn decision(of: Decision) -> Resolution {
+    let value = |of: Filled| PartValue {
+        into: target(&of.into),
+        json: of.json,
+    };
+    match of {
+        Decision::RetrySameKey {
+            accept_second_effect,
+        } => Resolution::RetrySameKey {
+            accept_second_effect,
+        },
+        Decision::ItHappened { result } => Resolution::ItHappened { result },
+        Decision::GiveUp {} => Resolution::GiveUp,
+        Decision::FillParts { values } => Resolution::FillParts {
+            values: values.into_iter().map(value).collect(),
+        },
+    }
+}
+
+pub fn filter(of: Filter) -> ListFilter {
+    ListFilter {
+        state: of.state.map(|state| match state {
+            Listed::Moving => ListState::Moving,
+            Listed::Held => ListState::Held,
+            Listed::Settled => ListState::Settled,
+        }),
+        reason: of.reason.map(hold_reason),
+        account: of.account,
+        lane: of.lane,
+        replaces: of.replaces,
+    }
+}
+
+pub fn hold_reason(reason: Reason) -> HoldReason {
+    match reason {
+        Reason::OutcomeUnknown => HoldReason::OutcomeUnknown,
+        Reason::Conflict => HoldReason::Conflict,
+        Reason::CancelRequested => HoldReason::CancelRequested,
+        Reason::ExpiredInDoubt => HoldReason::ExpiredInDoubt,
+        Reason::Restored => HoldReason::Restored,
+        Reason::Damaged => HoldReason::Damaged,
+        Reason::ParentResultMissing => HoldReason::ParentResultMissing,
+        Reason::KeyUsedElsewhere => HoldReason::KeyUsedElsewhere,
+    }
 }
 
 pub fn headers(pairs: &[(String, String)]) -> Vec<Header> {

@@ -43,7 +43,18 @@ fn arguments_that_nobody_knows_are_refused_at_any_depth() {
         json!({"start": {"now": true}}),
         json!({"wait": {"id": "a", "timeout": 1}}),
         json!({"resolve": {"id": "a", "revision": 1, "decision": {"give_up": {"now": true}}}}),
-        json!({"list": {"filter": "some"}}),
+        json!({"list": {"filter": "held"}}),
+        json!({"list": {"filter": {"state": "some"}}}),
+        json!({"list": {"filter": {"reason": "held"}}}),
+        json!({"resolve_all": {"reason": "some", "decision": {"give_up": {}}}}),
+        json!({"list": {"filter": {"lanes": "a"}}}),
+        json!({"sign_out": {"how": "keeps"}}),
+        json!({"release_lane": {"lane": "a", "now": true}}),
+        json!({"resolve_all": {"reason": "damaged", "decision": {"fill_parts": {"values": [{"into": {"body": "/a"}, "json": "1"}]}}}}),
+        json!({"submit": {"submission": {"id": "a", "url": "b", "lane_policy": "stop"}}}),
+        json!({"submit": {"submission": {"id": "a", "url": "b", "probe": {"url": "c", "path": "/0"}}}}),
+        json!({"submit": {"submission": {"id": "a", "url": "b", "parts": [{"parent": "c", "from": {"pointer": "/id"}, "into": {"json": "/a"}}]}}}),
+        json!({"submit": {"submission": {"id": "a", "url": "b", "parts": [{"parent": "c", "from": {"header": "Location"}, "into": {"json": "/a"}, "as": "d"}]}}}),
     ] {
         let read: Result<OnOutbox, _> = serde_json::from_value(broken.clone());
         assert!(read.is_err(), "{broken}");
@@ -52,6 +63,7 @@ fn arguments_that_nobody_knows_are_refused_at_any_depth() {
         json!({"open": {"path": "a"}}),
         json!({"open": {"with": {"profil": "ietf"}}}),
         json!({"server": {"get": "a", "put": "b"}}),
+        json!({"copy_files": {"from": "a", "to": "b", "all": true}}),
     ] {
         let read: Result<Apart, _> = serde_json::from_value(broken.clone());
         assert!(read.is_err(), "{broken}");
@@ -133,6 +145,18 @@ fn a_scenario_that_ends_otherwise_fails_and_says_where() {
         ),
         (json!({"begin": {"slot": "a"}, "on": "b"}), "b is not open"),
         (json!({"snapshot": {"id": 7}}), "invalid type"),
+        (
+            json!({"copy_files": {"from": "main.sqlite3", "to": "b"}}),
+            "main.sqlite3 is open",
+        ),
+        (
+            json!({"copy_files": {"from": "a", "to": "b"}}),
+            "a isn't there",
+        ),
+        (
+            json!({"copy_files": {"from": "a", "to": "main.sqlite3"}}),
+            "main.sqlite3 is there",
+        ),
     ] {
         let failure = play(json!([{"open": {}}, step]), json!({}));
         assert!(failure.starts_with("n, step 2: "), "{failure}");

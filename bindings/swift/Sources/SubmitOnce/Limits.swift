@@ -48,8 +48,12 @@ public struct Limits: Sendable, Hashable {
     public var horizon: Duration
     /// How long results are kept whole.
     public var keepResults: Duration
+    /// Settled submissions whose results are kept whole, at most; older ones go first.
+    public var keepResultsCount: Int
+    /// Bytes of the results that are kept whole, at most; older ones go first.
+    public var keepResultsBytes: Int64
     /// How long the memory of a settled submission is kept after that, to converge late
-    /// duplicates.
+    /// duplicates. Never shorter than `retention` of its server profile, where that has an end.
     public var keepTombstones: Duration
     /// Entries of the change feed that are kept; an older cursor gets `Resync`.
     public var keepChanges: Int
@@ -80,6 +84,8 @@ public struct Limits: Sendable, Hashable {
         busyTime = Duration(secondsOf: raw.busyTime)
         horizon = Duration(secondsOf: raw.horizon)
         keepResults = Duration(secondsOf: raw.keepResults)
+        keepResultsCount = Int(raw.keepResultsCount)
+        keepResultsBytes = Int64(clamping: raw.keepResultsBytes)
         keepTombstones = Duration(secondsOf: raw.keepTombstones)
         keepChanges = Int(raw.keepChanges)
     }
@@ -106,6 +112,8 @@ public struct Limits: Sendable, Hashable {
             busyTime: busyTime.lowered("limits.busyTime"),
             horizon: horizon.lowered("limits.horizon"),
             keepResults: keepResults.lowered("limits.keepResults"),
+            keepResultsCount: keepResultsCount.lowered("limits.keepResultsCount"),
+            keepResultsBytes: keepResultsBytes.lowered("limits.keepResultsBytes"),
             keepTombstones: keepTombstones.lowered("limits.keepTombstones"),
             keepChanges: keepChanges.lowered("limits.keepChanges")
         )

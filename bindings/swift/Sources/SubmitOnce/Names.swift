@@ -22,9 +22,6 @@ public typealias RejectReason = SubmitOnceGenerated.RejectReason
 /// What a call of ``Outbox/submit(_:)`` met.
 public typealias ReceiptKind = SubmitOnceGenerated.ReceiptKind
 
-/// Which submissions to list.
-public typealias ListFilter = SubmitOnceGenerated.ListFilter
-
 /// Why a drain returned.
 public typealias DrainStop = SubmitOnceGenerated.DrainStop
 
@@ -43,11 +40,53 @@ public typealias RunNetwork = SubmitOnceGenerated.RunNetwork
 /// What opening found and did.
 public typealias OpenReport = SubmitOnceGenerated.OpenReport
 
-/// Numbers about an outbox. Totals count since the database was made.
-public typealias Stats = SubmitOnceGenerated.Stats
+/// What was saved of a damaged database.
+public typealias Salvage = SubmitOnceGenerated.Salvage
 
-/// What this version doesn't deliver yet.
-public typealias Feature = SubmitOnceGenerated.Feature
+/// What becomes of a lane when the submission whose turn it is doesn't succeed.
+public typealias LanePolicy = SubmitOnceGenerated.LanePolicy
+
+/// Where in a parent's result a part is found.
+public typealias PartSource = SubmitOnceGenerated.PartSource
+
+/// Where in a request a part goes.
+public typealias PartTarget = SubmitOnceGenerated.PartTarget
+
+/// A part that the app supplies, since the parent's result lacks it.
+public typealias PartValue = SubmitOnceGenerated.PartValue
+
+extension SubmitOnceGenerated.PartValue: CustomReflectable {
+    /// Without the value.
+    public var customMirror: Mirror { Mirror(self, children: ["into": into]) }
+}
+
+/// A question to the server whether a submission took effect.
+public typealias StatusProbe = SubmitOnceGenerated.StatusProbe
+
+extension SubmitOnceGenerated.StatusProbe: CustomReflectable {
+    /// Without the URL, which may name a person.
+    public var customMirror: Mirror { Mirror(self, children: ["pointer": pointer as Any]) }
+}
+
+/// What becomes of an account's submissions when it signs out.
+public typealias SignOut = SubmitOnceGenerated.SignOut
+
+/// Which submissions to list: those that fit everything that is given.
+public typealias ListFilter = SubmitOnceGenerated.ListFilter
+
+/// A kind of state, to list.
+public typealias ListState = SubmitOnceGenerated.ListState
+
+extension SubmitOnceGenerated.ListFilter {
+    /// All.
+    public static let all = ListFilter()
+    /// Those that are neither settled nor held.
+    public static let moving = ListFilter(state: .moving)
+    /// Those that wait for a decision.
+    public static let held = ListFilter(state: .held)
+    /// Those that are settled.
+    public static let settled = ListFilter(state: .settled)
+}
 
 /// Whom to trust over TLS. There is no way to trust everybody.
 public typealias TLSConfig = SubmitOnceGenerated.TlsConfig
@@ -88,5 +127,9 @@ typealias RawResolution = SubmitOnceGenerated.Resolution
 typealias RawDrainReport = SubmitOnceGenerated.DrainReport
 typealias RawChange = SubmitOnceGenerated.Change
 typealias RawProgress = SubmitOnceGenerated.UploadProgress
+typealias RawParentPart = SubmitOnceGenerated.ParentPart
+typealias RawResolvedAll = SubmitOnceGenerated.ResolvedAll
+typealias RawSignedOutReport = SubmitOnceGenerated.SignedOutReport
+typealias RawStats = SubmitOnceGenerated.Stats
 typealias RawProfile = SubmitOnceGenerated.ServerProfile
 typealias RawLimits = SubmitOnceGenerated.Limits

@@ -67,12 +67,16 @@ public final class Outbox: Sendable {
     ///   - userAgent: the `User-Agent` of requests that store none.
     ///   - tls: whom to trust, besides or instead of the bundled roots.
     ///   - boot: what identifies this boot of the device, where the host knows better than the system.
-    ///   - installID: what identifies this installation, and is never restored with a backup.
+    ///   - installID: what identifies this installation, and is never restored with a backup. Kept with the
+    ///     database when it is told first. If another one is told later, the file is a copy (a restored backup, a
+    ///     cloned device), and everything unsettled in it is held as `restored`: see ``openReport``. Left out: copies
+    ///     aren't noticed.
     ///   - credentials: asked when an account's requests need credentials.
     ///   - scheduler: orders background runs.
     ///   - onCallbackError: told of what the provider and the scheduler threw.
     /// - Throws: ``SubmitOnceError`` with the reasons `cannotOpen`, `storage` and `invalid`; nothing has been
-    ///   moved or deleted then.
+    ///   moved or deleted then. A damaged file is no reason: it is salvaged, see ``openReport``. While another
+    ///   process has it open, that waits: `storage(.busy)`.
     public static func open(
         at database: URL,
         baseURL: URL? = nil,
@@ -169,6 +173,7 @@ public final class Outbox: Sendable {
     /// A part of the list of submissions, in the order of acceptance, the oldest first; 1 to 1,000 of them.
     /// ``Page/next`` is where the next part starts.
     public func list(_ filter: ListFilter = .all, after: Int64 = 0, limit: Int = 100) async throws -> Page {
+        let filter = try filter.carried()
         let request = PageRequest(after: after, limit: UInt32(clamping: limit))
         return try await call { raw in
             let page = try raw.list(filter: filter, page: request)
@@ -224,63 +229,15 @@ public final class Outbox: Sendable {
         }
     }
 
-    /// Cancels a submission, and says honestly what that was worth.
-    public func cancel(_ id: UUID) async throws -> CancelOutcome {
-        try await call { try $0.cancel(id: id.lowered()).lifted() }
-    }
-
-    /// Decides a held submission.
-    ///
-    /// - Parameter revision: that of the snapshot that the decision is about.
-    /// - Throws: ``SubmitOnceError`` with the reason `stale` if it has changed since.
-    @discardableResult
-    public func resolve(_ id: UUID, revision: Int64, as resolution: Resolution) async throws -> Snapshot {
-        let lowered = try resolution.lowered()
-        return try await asking {
-            try $0.resolve(id: id.lowered(), revision: revision, resolution: lowered).lifted()
-        }
-    }
-
-    /// Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time, never makes a
-    /// second submission.
-    @discardableResult
-    public func wake(_ id: UUID) async throws -> Snapshot {
-        try await asking { try $0.wake(id: id.lowered()).lifted() }
-    }
-
-    /// Signs an account in, and any other out. Which one is remembered; its credentials are not. What others
-    /// have submitted is kept and waits.
-    public func signIn(_ account: String) async throws {
-        let account = try account.carried("account")
-        try await asking { try $0.signIn(account: account) }
-    }
-
-    /// Signs the account out and forgets its credentials. What it has submitted waits for it.
-    public func signOut() async throws {
-        try await call { try $0.signOut() }
-    }
-
-    /// The account that is signed in, here or by another process.
-    public func signedIn() async throws -> String? {
-        try await call { try $0.signedIn() }
-    }
-
-    /// Gives credentials without being asked, after a sign-in for example.
-    ///
-    /// - Throws: ``SubmitOnceError`` with the reason `notSignedIn` for another account than the one that is
-    ///   signed in.
-    public func supply(_ credentials: Credentials, of account: String) async throws {
-        try await asking { try $0.supply(credentials, of: account) }
-    }
-
     /// Tells what the system says of the network. A hint: nothing depends on its coming.
     public func networkAvailable(_ kind: NetworkKind) async throws {
         try await call { try $0.networkAvailable(kind: kind) }
     }
 
-    /// Numbers about the outbox.
+    /// Numbers about the outbox. Costs a read of a few rows, at any length of the queue; waits for a commit that is
+    /// under way.
     public func stats() async throws -> Stats {
-        try await call { try $0.stats() }
+        try await call { try $0.stats().lifted }
     }
 
     /// Drops what retention no longer keeps, one small step at a time. True if there may be more. An idle outbox
@@ -348,7 +305,7 @@ public final class Outbox: Sendable {
     }
 
     /// A call after which something may be due.
-    private func asking<T: Sendable>(_ work: @escaping @Sendable (RawOutbox) throws -> T) async throws -> T {
+    func asking<T: Sendable>(_ work: @escaping @Sendable (RawOutbox) throws -> T) async throws -> T {
         let result = try await call(work)
         await runs.request(.any)
         return result
@@ -377,14 +334,4 @@ public final class Outbox: Sendable {
 
 extension Submission {
     fileprivate var network: RunNetwork { unmeteredOnly ? .unmetered : .any }
-}
-
-extension RawOutbox {
-    fileprivate func supply(_ credentials: Credentials, of account: String) throws {
-        try supplyCredentials(
-            account: account.carried("account"),
-            headers: credentials.headers.carried("credentials"),
-            validUntil: credentials.validUntil?.lowered("validUntil")
-        )
-    }
 }

@@ -46,15 +46,19 @@ public enum Resolution: Sendable, Hashable {
     case itHappened(result: String? = nil)
     /// Stop asking. Nothing is claimed about whether it happened.
     case giveUp
+    /// Supply the parts that the parent's result lacks, of a submission held for that: a value for each that is
+    /// missing; others are left as they are. It is frozen then, and sent.
+    case fillParts([PartValue])
 }
 
 extension Resolution: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Without the result.
+    /// Without the result and the values.
     public var description: String {
         switch self {
         case .retrySameKey(let acceptSecondEffect): "retrySameKey(acceptSecondEffect: \(acceptSecondEffect))"
         case .itHappened(let result): "itHappened(\(result?.utf8.count ?? 0) bytes)"
         case .giveUp: "giveUp"
+        case .fillParts(let values): "fillParts(\(values.count) values)"
         }
     }
 
@@ -63,11 +67,51 @@ extension Resolution: CustomStringConvertible, CustomDebugStringConvertible, Cus
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
+/// What became of a decision about many.
+public struct ResolvedAll: Sendable, Hashable {
+    /// So many were decided.
+    public let resolved: Int
+    /// So many are held as before, since the decision can't be made for them: a retry that needs
+    /// `acceptSecondEffect`, or whose bytes are damaged.
+    public let refused: Int
+}
+
+/// What signing out did.
+public struct SignedOutReport: Sendable, Hashable {
+    /// Who was signed in.
+    public let account: String?
+    /// Unsettled submissions that wait for it to come back.
+    public let kept: Int
+    /// Submissions that were cancelled: they never happened and never will.
+    public let cancelled: Int
+    /// Submissions in doubt that were abandoned.
+    public let abandoned: Int
+    /// Submissions that had succeeded, and only whose results were still asked for.
+    public let succeeded: Int
+}
+
+extension SignedOutReport: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Without the account, which may name a person.
+    public var description: String {
+        "SignedOutReport(kept: \(kept), cancelled: \(cancelled), abandoned: \(abandoned), succeeded: \(succeeded))"
+    }
+
+    public var debugDescription: String { description }
+
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: ["kept": kept, "cancelled": cancelled, "abandoned": abandoned, "succeeded": succeeded]
+        )
+    }
+}
+
 /// A part of a list, in the order of acceptance.
 public struct Page: Sendable, Hashable {
     /// The entries. Their outcomes carry no bodies; ask ``Outbox/snapshot(of:)`` for one.
     public let snapshots: [Snapshot]
-    /// Where the next page starts, if there is one.
+    /// Where the next page starts, if there is one. A page may have fewer entries than its limit, or none, and be
+    /// followed by others: a call looks at some thousand submissions at most.
     public let next: Int64?
 }
 

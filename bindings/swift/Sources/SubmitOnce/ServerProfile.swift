@@ -22,6 +22,8 @@ public struct ServerProfile: Sendable, Hashable {
     public var abortsHandlers: Bool
     /// A gateway before it re-sends requests by itself.
     public var gatewayMayResend: Bool
+    /// A keyed write overwrites what the one before wrote, so that ``Submission/replaces`` may be used.
+    public var latestWins: Bool
     /// For whom it remembers a key.
     public var keyScope: KeyScope
     /// A repeat is answered with the first success and its body.
@@ -60,6 +62,7 @@ public struct ServerProfile: Sendable, Hashable {
         locks = raw.locks
         abortsHandlers = raw.abortsHandlers
         gatewayMayResend = raw.gatewayMayResend
+        latestWins = raw.latestWins
         keyScope = raw.keyScope
         replaysSuccess = raw.replaysSuccess
         errorsAreReplayed = raw.errorsAreReplayed
@@ -82,6 +85,7 @@ public struct ServerProfile: Sendable, Hashable {
             locks: locks,
             abortsHandlers: abortsHandlers,
             gatewayMayResend: gatewayMayResend,
+            latestWins: latestWins,
             keyScope: keyScope,
             replaysSuccess: replaysSuccess,
             errorsAreReplayed: errorsAreReplayed,

@@ -8,6 +8,10 @@ public struct Snapshot: Sendable, Hashable, Identifiable {
     /// The absolute URL, as it is sent. Empty once only the memory of the end is left.
     public let url: String
     public let effect: Effect
+    /// The lane that it goes in.
+    public let lane: String?
+    /// Its latest-wins key.
+    public let replaces: String?
     public let state: SubmissionState
     /// Grows with each change of this submission. Drop an event whose revision isn't greater than the
     /// one on screen; hand it to ``Outbox/resolve(_:revision:as:)``.
@@ -16,16 +20,23 @@ public struct Snapshot: Sendable, Hashable, Identifiable {
     public let waitingFor: WaitingFor?
     /// Attempts so far.
     public let attempts: Int
+    /// When the next attempt is due at the latest, if that is a matter of time.
+    public let nextAttemptAt: Date?
     /// True while an attempt may have taken effect without our knowing.
     public let inDoubt: Bool
     /// When it was accepted, by this device's clock.
     public let acceptedAt: Date
+    /// How far a large body has come, while it is on the wire from this process.
+    public let progress: UploadProgress?
     /// How the last attempt that ended badly ended, in words for a log or a support screen.
     public let lastProblem: String?
     /// The first and only result, once there is one.
     public let outcome: Outcome?
     /// What came after the end, in words.
     public let lateEvidence: String?
+
+    /// How long ago it was accepted, by the same clock; zero if the clock was set back.
+    public var age: Duration { max(.zero, .seconds(-acceptedAt.timeIntervalSinceNow)) }
 }
 
 extension Snapshot: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
@@ -88,6 +99,17 @@ public enum WaitingFor: Sendable, Hashable {
     case credentials
     /// For its account to sign in.
     case signedOut
+    /// For the one before it in its lane: to be settled; or, if that was rejected or given up, for
+    /// ``Outbox/releaseLane(_:of:)``.
+    case lane(UUID)
+    /// For a newer one of its latest-wins key: it goes on only if that ends without success.
+    case newer(UUID)
+    /// For an older one of its latest-wins key, which is on the wire, or which others depend on.
+    case older(UUID)
+    /// For a submission whose success it depends on.
+    case parent(UUID)
+    /// For a status probe, which is asked at this time.
+    case probe(at: Date)
 }
 
 /// How a submission ended: the server's answer, if an answer ended it.

@@ -73,7 +73,7 @@ final class ListSource: UpdateSource {
     init(_ outbox: Outbox, _ filter: ListFilter, _ limit: Int) {
         self.outbox = outbox
         self.filter = filter
-        self.limit = limit
+        self.limit = min(max(limit, 1), 1000)
         place = Place(outbox.observing.changes, outbox.disk)
     }
 
@@ -81,12 +81,24 @@ final class ListSource: UpdateSource {
         let before = last.withLock { $0 }
         while true {
             try await place.wait()
-            let now = try await outbox.list(filter, limit: limit).snapshots
+            let now = try await read()
             if now != before {
                 last.withLock { $0 = now }
                 return now
             }
         }
+    }
+
+    /// A page may have fewer entries than its limit, and be followed by others.
+    private func read() async throws -> [Snapshot] {
+        var found: [Snapshot] = []
+        var next: Int64? = 0
+        while let after = next, found.count < limit {
+            let page = try await outbox.list(filter, after: after, limit: limit - found.count)
+            found += page.snapshots
+            next = page.next
+        }
+        return found
     }
 }
 

@@ -19,21 +19,31 @@ public struct Submission: Sendable, Hashable, Identifiable {
     public var effect: Effect?
     /// Headers to store and send with each attempt. Never credentials: they are refused.
     public var headers: [Header]
-    /// Higher goes first; equal goes in the order of acceptance.
+    /// Higher goes first; equal goes in the order of acceptance. Zero is normal; -100 to 100. Of every eight
+    /// that are sent, one is the one that was accepted first, so that nothing starves. Within a lane it doesn't
+    /// count.
     public var priority: Int32
     /// After this time it isn't worth sending any more. What may already have happened is then held for a
     /// decision instead of being called expired.
     public var expiresAt: Date?
     /// Wait for a network that costs nothing by the byte.
     public var unmeteredOnly: Bool
-    /// Ordering key. *Not supported yet.*
+    /// Ordering key, of the account: within a lane, strictly first in, first out, one in flight. Without one it
+    /// waits for no other.
     public var lane: String?
-    /// Latest-wins key. *Not supported yet.*
+    /// What becomes of the lane if this one doesn't succeed. Left out: it stops.
+    public var lanePolicy: LanePolicy?
+    /// Latest-wins key, of the account, for writes that overwrite, for example "draft/42": an older submission of
+    /// the key that hasn't been sent is superseded by this one. Only where the effect is `overwrite`, or the
+    /// server profile says ``ServerProfile/latestWins``; not together with a lane.
     public var replaces: String?
-    /// Sent only after these have succeeded. *Not supported yet.*
+    /// Sent only after these have succeeded: submissions of the same account that were accepted before. If one
+    /// ends without success, this one is rejected.
     public var after: [UUID]
-    /// A path whose answer tells whether the effect exists. *Not supported yet.*
-    public var probe: String?
+    /// Parts of the request that are taken from the results of parents.
+    public var parts: [ParentPart]
+    /// How to ask the server whether it took effect.
+    public var probe: StatusProbe?
 
     /// An action; `url` is an absolute one, or a path that starts with `/`.
     public init(
@@ -48,9 +58,11 @@ public struct Submission: Sendable, Hashable, Identifiable {
         expiresAt: Date? = nil,
         unmeteredOnly: Bool = false,
         lane: String? = nil,
+        lanePolicy: LanePolicy? = nil,
         replaces: String? = nil,
         after: [UUID] = [],
-        probe: String? = nil
+        parts: [ParentPart] = [],
+        probe: StatusProbe? = nil
     ) {
         self.id = id
         self.url = url
@@ -63,8 +75,10 @@ public struct Submission: Sendable, Hashable, Identifiable {
         self.expiresAt = expiresAt
         self.unmeteredOnly = unmeteredOnly
         self.lane = lane
+        self.lanePolicy = lanePolicy
         self.replaces = replaces
         self.after = after
+        self.parts = parts
         self.probe = probe
     }
 
@@ -77,6 +91,37 @@ public struct Submission: Sendable, Hashable, Identifiable {
         account: String? = nil
     ) {
         self.init(id, to: url.absoluteString, body: body, method: method, account: account)
+    }
+
+    /// The same, sent only after these have succeeded.
+    public func after(_ parents: UUID...) -> Submission {
+        var submission = self
+        submission.after += parents
+        return submission
+    }
+
+    /// The same, with a part that is taken from the result of another submission, its parent.
+    public func part(of parent: UUID, from source: PartSource, into target: PartTarget) -> Submission {
+        var submission = self
+        submission.parts.append(ParentPart(of: parent, from: source, into: target))
+        return submission
+    }
+}
+
+/// A part of a request that is taken from the result of another submission, its parent. It is put in when the
+/// parent has succeeded, once, and is frozen then.
+public struct ParentPart: Sendable, Hashable {
+    /// Whose result it is taken from. It needs no mention in ``Submission/after``.
+    public var parent: UUID
+    /// Where in the parent's result it is found.
+    public var source: PartSource
+    /// Where in the request it goes.
+    public var target: PartTarget
+
+    public init(of parent: UUID, from source: PartSource, into target: PartTarget) {
+        self.parent = parent
+        self.source = source
+        self.target = target
     }
 }
 

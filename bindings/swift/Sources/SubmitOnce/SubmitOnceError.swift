@@ -29,8 +29,8 @@ public struct SubmitOnceError: Error, LocalizedError, Equatable, CustomStringCon
         case headerRefused(name: String, reason: String)
         /// The body is larger than the outbox takes. Bytes.
         case bodyTooLarge(bytes: Int64, most: Int64)
-        /// This version doesn't deliver that yet, and doesn't pretend to.
-        case notYetSupported(Feature)
+        /// A parent isn't known here. Submit it first; then nothing can wait for itself.
+        case unknownParent(UUID)
         /// The ID belongs to another submission. Nothing was stored or sent. A new action needs a new ID.
         /// `differs` names the parts that differ.
         case keyReused(id: UUID, existing: Snapshot, differs: [String])
@@ -50,7 +50,8 @@ public struct SubmitOnceError: Error, LocalizedError, Equatable, CustomStringCon
         /// The server may have forgotten the key, so that a retry could take effect a second time. Ask the
         /// user, then retry with `acceptSecondEffect`.
         case needsConsent(current: Snapshot)
-        /// The stored bytes are damaged and can't be sent again.
+        /// What is stored can't be sent: it is damaged, or a part of it is missing. A part can be supplied with
+        /// `fillParts`; else only "it happened" and "give up" are left, and a new action.
         case cannotRetry(current: Snapshot)
         /// What the database said, when opening or later.
         case storage(Storage)
@@ -68,7 +69,9 @@ public struct SubmitOnceError: Error, LocalizedError, Equatable, CustomStringCon
         case busy
         /// The file can't be reached now, for example before the first unlock. Call again later.
         case unavailable
-        /// The file's content is damaged. Keep it: it holds keys that must not be lost.
+        /// The file's content is damaged. Keep it: it holds keys that must not be lost. Met while the outbox is
+        /// open: close it and open it again, which saves what can be read into a new file and tells so in
+        /// ``Outbox/openReport``.
         case corrupt
         /// The file was moved, replaced or deleted while open. Close the outbox and open it again.
         case moved

@@ -55,7 +55,7 @@ extension OutboxError {
             case .HeaderRefused(let name, let reason): .headerRefused(name: name, reason: reason)
             case .BodyTooLarge(let bytes, let most):
                 .bodyTooLarge(bytes: Int64(clamping: bytes), most: Int64(clamping: most))
-            case .NotYetSupported(let feature): .notYetSupported(feature)
+            case .UnknownParent(let id): .unknownParent(try id.lifted())
             case .KeyReused(let id, let existing, let differs):
                 .keyReused(id: try id.lifted(), existing: try existing.lifted(), differs: differs)
             case .IdTooOld(let id): .idTooOld(try id.lifted())

@@ -386,7 +386,7 @@ void uniffi_submit_once_fn_method_outbox_sign_in(uint64_t ptr, RustBuffer accoun
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_SIGN_OUT
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_SIGN_OUT
-void uniffi_submit_once_fn_method_outbox_sign_out(uint64_t ptr, RustCallStatus *_Nonnull out_status
+RustBuffer uniffi_submit_once_fn_method_outbox_sign_out(uint64_t ptr, RustBuffer how, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_SIGNED_IN
@@ -444,9 +444,19 @@ RustBuffer uniffi_submit_once_fn_method_outbox_open_report(uint64_t ptr, RustCal
 RustBuffer uniffi_submit_once_fn_method_outbox_reconcile(uint64_t ptr, RustBuffer ids, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RELEASE_LANE
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RELEASE_LANE
+int8_t uniffi_submit_once_fn_method_outbox_release_lane(uint64_t ptr, RustBuffer account, RustBuffer lane, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RESOLVE
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RESOLVE
 RustBuffer uniffi_submit_once_fn_method_outbox_resolve(uint64_t ptr, RustBuffer id, int64_t revision, RustBuffer resolution, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RESOLVE_ALL
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RESOLVE_ALL
+RustBuffer uniffi_submit_once_fn_method_outbox_resolve_all(uint64_t ptr, RustBuffer reason, RustBuffer resolution, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RETAIN
@@ -589,6 +599,11 @@ RustBuffer uniffi_submit_once_fn_method_outboxconfig_uniffi_trait_debug(RustBuff
 RustBuffer uniffi_submit_once_fn_method_tlsconfig_uniffi_trait_debug(RustBuffer ptr, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_PARTVALUE_UNIFFI_TRAIT_DEBUG
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_PARTVALUE_UNIFFI_TRAIT_DEBUG
+RustBuffer uniffi_submit_once_fn_method_partvalue_uniffi_trait_debug(RustBuffer ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTCOME_UNIFFI_TRAIT_DEBUG
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTCOME_UNIFFI_TRAIT_DEBUG
 RustBuffer uniffi_submit_once_fn_method_outcome_uniffi_trait_debug(RustBuffer ptr, RustCallStatus *_Nonnull out_status
@@ -607,6 +622,11 @@ RustBuffer uniffi_submit_once_fn_method_header_uniffi_trait_debug(RustBuffer ptr
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_SUBMISSION_UNIFFI_TRAIT_DEBUG
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_SUBMISSION_UNIFFI_TRAIT_DEBUG
 RustBuffer uniffi_submit_once_fn_method_submission_uniffi_trait_debug(RustBuffer ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_STATUSPROBE_UNIFFI_TRAIT_DEBUG
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_STATUSPROBE_UNIFFI_TRAIT_DEBUG
+RustBuffer uniffi_submit_once_fn_method_statusprobe_uniffi_trait_debug(RustBuffer ptr, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_FUNC_DERIVE_SUBMISSION_ID
@@ -1045,9 +1065,21 @@ uint16_t uniffi_submit_once_checksum_method_outbox_reconcile(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RELEASE_LANE
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RELEASE_LANE
+uint16_t uniffi_submit_once_checksum_method_outbox_release_lane(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RESOLVE
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RESOLVE
 uint16_t uniffi_submit_once_checksum_method_outbox_resolve(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RESOLVE_ALL
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RESOLVE_ALL
+uint16_t uniffi_submit_once_checksum_method_outbox_resolve_all(void
 
 );
 #endif

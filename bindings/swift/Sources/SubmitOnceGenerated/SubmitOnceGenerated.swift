@@ -1333,10 +1333,18 @@ public protocol OutboxProtocol: AnyObject, Sendable {
     func signIn(account: String) throws
 
     /**
-     * Signs the account out and forgets its credentials. What it has submitted is kept and waits
-     * for it to come back; requests that are on the wire come to their end.
+     * Signs the account out and forgets its credentials. With `Keep`, what it has submitted is kept
+     * and waits for it to come back; requests that are on the wire come to their end. With `Purge`,
+     * everything of it ends and is deleted: requests on the wire are stopped, what is in doubt is
+     * abandoned; only what recognises late duplicates stays. A purge that a kill interrupts goes on
+     * at the next opening, and so does one that failed, if it isn't called again. What another process
+     * has on the wire is stopped within a second if somebody observes there, else within half a minute.
+     * Takes a transaction for every hundred submissions or so.
+     *
+     * # Errors
+     * [`OutboxError::Storage`]. With `Purge`, call again: it goes on, and counts all of it.
      */
-    func signOut() throws
+    func signOut(how: SignOut) throws  -> SignedOutReport
 
     /**
      * The account that is signed in, here or by another process.
@@ -1406,14 +1414,30 @@ public protocol OutboxProtocol: AnyObject, Sendable {
     func reconcile(ids: [SubmissionId]) throws  -> [Reconciled]
 
     /**
+     * Lets a lane go on that stopped since one of its submissions was rejected or given up. The lane
+     * is that of an account, or of nobody. True if it had stopped.
+     */
+    func releaseLane(account: String?, lane: String) throws  -> Bool
+
+    /**
      * Decides a held submission. The revision is that of the snapshot that the decision is about.
      */
     func resolve(id: SubmissionId, revision: Int64, resolution: Resolution) throws  -> Snapshot
 
     /**
+     * Decides everything that is held for a reason, one by one: what the decision can't be made for
+     * stays held. Takes a transaction for every hundred or so.
+     *
+     * # Errors
+     * [`OutboxError::Storage`]. What was decided before stays decided; call again.
+     */
+    func resolveAll(reason: HoldReason, resolution: Resolution) throws  -> ResolvedAll
+
+    /**
      * Drops what retention no longer keeps, one small step at a time. True if there may be more. An
      * idle outbox does it by itself now and then. Ages count by the `Date` of a server that
-     * answered since the boot; without one nothing is dropped.
+     * answered since the boot; without one only `keep_results_count` and `keep_results_bytes` drop
+     * something. What isn't settled is never dropped.
      */
     func retain() throws  -> Bool
 
@@ -1430,7 +1454,8 @@ public protocol OutboxProtocol: AnyObject, Sendable {
     func start() throws
 
     /**
-     * Numbers about the outbox.
+     * Numbers about the outbox. Costs a read of a few rows, at any length of the queue; waits for a
+     * commit that is under way.
      */
     func stats() throws  -> Stats
 
@@ -1460,7 +1485,8 @@ public protocol OutboxProtocol: AnyObject, Sendable {
 
     /**
      * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
-     * never makes a second submission.
+     * never makes a second submission. What is held for its doubt and has a status probe is asked about
+     * once more.
      */
     func wake(id: SubmissionId) throws  -> Snapshot
 
@@ -1640,15 +1666,25 @@ open func signIn(account: String)throws   {try rustCallWithError(FfiConverterTyp
 }
 
     /**
-     * Signs the account out and forgets its credentials. What it has submitted is kept and waits
-     * for it to come back; requests that are on the wire come to their end.
+     * Signs the account out and forgets its credentials. With `Keep`, what it has submitted is kept
+     * and waits for it to come back; requests that are on the wire come to their end. With `Purge`,
+     * everything of it ends and is deleted: requests on the wire are stopped, what is in doubt is
+     * abandoned; only what recognises late duplicates stays. A purge that a kill interrupts goes on
+     * at the next opening, and so does one that failed, if it isn't called again. What another process
+     * has on the wire is stopped within a second if somebody observes there, else within half a minute.
+     * Takes a transaction for every hundred submissions or so.
+     *
+     * # Errors
+     * [`OutboxError::Storage`]. With `Purge`, call again: it goes on, and counts all of it.
      */
-open func signOut()throws   {try rustCallWithError(FfiConverterTypeOutboxError_lift) {
+open func signOut(how: SignOut)throws  -> SignedOutReport  {
+    return try  FfiConverterTypeSignedOutReport_lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
         uniffiCallStatus in
     uniffi_submit_once_fn_method_outbox_sign_out(
-            self.uniffiCloneHandle(),uniffiCallStatus
+            self.uniffiCloneHandle(),
+        FfiConverterTypeSignOut_lower(how),uniffiCallStatus
     )
-}
+})
 }
 
     /**
@@ -1804,6 +1840,21 @@ open func reconcile(ids: [SubmissionId])throws  -> [Reconciled]  {
 }
 
     /**
+     * Lets a lane go on that stopped since one of its submissions was rejected or given up. The lane
+     * is that of an account, or of nobody. True if it had stopped.
+     */
+open func releaseLane(account: String?, lane: String)throws  -> Bool  {
+    return try  FfiConverterBool.lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_outbox_release_lane(
+            self.uniffiCloneHandle(),
+        FfiConverterOptionString.lower(account),
+        FfiConverterString.lower(lane),uniffiCallStatus
+    )
+})
+}
+
+    /**
      * Decides a held submission. The revision is that of the snapshot that the decision is about.
      */
 open func resolve(id: SubmissionId, revision: Int64, resolution: Resolution)throws  -> Snapshot  {
@@ -1819,9 +1870,28 @@ open func resolve(id: SubmissionId, revision: Int64, resolution: Resolution)thro
 }
 
     /**
+     * Decides everything that is held for a reason, one by one: what the decision can't be made for
+     * stays held. Takes a transaction for every hundred or so.
+     *
+     * # Errors
+     * [`OutboxError::Storage`]. What was decided before stays decided; call again.
+     */
+open func resolveAll(reason: HoldReason, resolution: Resolution)throws  -> ResolvedAll  {
+    return try  FfiConverterTypeResolvedAll_lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_outbox_resolve_all(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeHoldReason_lower(reason),
+        FfiConverterTypeResolution_lower(resolution),uniffiCallStatus
+    )
+})
+}
+
+    /**
      * Drops what retention no longer keeps, one small step at a time. True if there may be more. An
      * idle outbox does it by itself now and then. Ages count by the `Date` of a server that
-     * answered since the boot; without one nothing is dropped.
+     * answered since the boot; without one only `keep_results_count` and `keep_results_bytes` drop
+     * something. What isn't settled is never dropped.
      */
 open func retain()throws  -> Bool  {
     return try  FfiConverterBool.lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
@@ -1859,7 +1929,8 @@ open func start()throws   {try rustCallWithError(FfiConverterTypeOutboxError_lif
 }
 
     /**
-     * Numbers about the outbox.
+     * Numbers about the outbox. Costs a read of a few rows, at any length of the queue; waits for a
+     * commit that is under way.
      */
 open func stats()throws  -> Stats  {
     return try  FfiConverterTypeStats_lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
@@ -1918,7 +1989,8 @@ open func suspend()throws   {try rustCallWithError(FfiConverterTypeOutboxError_l
 
     /**
      * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
-     * never makes a second submission.
+     * never makes a second submission. What is held for its doubt and has a status probe is asked about
+     * once more.
      */
 open func wake(id: SubmissionId)throws  -> Snapshot  {
     return try  FfiConverterTypeSnapshot_lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
@@ -2965,6 +3037,75 @@ public func FfiConverterTypeHeaderCondition_lower(_ value: HeaderCondition) -> R
 
 
 /**
+ * How many are held for a reason.
+ */
+public struct HeldCount: Equatable, Hashable {
+    /**
+     * The reason.
+     */
+    public let reason: HoldReason
+    /**
+     * How many.
+     */
+    public let count: Int64
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The reason.
+         */reason: HoldReason,
+        /**
+         * How many.
+         */count: Int64) {
+        self.reason = reason
+        self.count = count
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension HeldCount: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeHeldCount: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HeldCount {
+        return
+            try HeldCount(
+                reason: FfiConverterTypeHoldReason.read(from: &buf),
+                count: FfiConverterInt64.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: HeldCount, into buf: inout [UInt8]) {
+        FfiConverterTypeHoldReason.write(value.reason, into: &buf)
+        FfiConverterInt64.write(value.count, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHeldCount_lift(_ buf: RustBuffer) throws -> HeldCount {
+    return try FfiConverterTypeHeldCount.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHeldCount_lower(_ value: HeldCount) -> RustBuffer {
+    return FfiConverterTypeHeldCount.lower(value)
+}
+
+
+/**
  * The numbers an app may tune. The defaults are meant to be right for most.
  */
 public struct Limits: Equatable, Hashable {
@@ -3054,8 +3195,16 @@ public struct Limits: Equatable, Hashable {
      */
     public let keepResults: TimeInterval
     /**
+     * Settled submissions whose results are kept whole, at most; older ones go first.
+     */
+    public let keepResultsCount: UInt32
+    /**
+     * Bytes of the results that are kept whole, at most; older ones go first.
+     */
+    public let keepResultsBytes: UInt64
+    /**
      * How long the memory of a settled submission is kept after that, to converge late
-     * duplicates.
+     * duplicates. Never shorter than `retention` of its server profile, where that has an end.
      */
     public let keepTombstones: TimeInterval
     /**
@@ -3132,8 +3281,14 @@ public struct Limits: Equatable, Hashable {
          * How long results are kept whole.
          */keepResults: TimeInterval,
         /**
+         * Settled submissions whose results are kept whole, at most; older ones go first.
+         */keepResultsCount: UInt32,
+        /**
+         * Bytes of the results that are kept whole, at most; older ones go first.
+         */keepResultsBytes: UInt64,
+        /**
          * How long the memory of a settled submission is kept after that, to converge late
-         * duplicates.
+         * duplicates. Never shorter than `retention` of its server profile, where that has an end.
          */keepTombstones: TimeInterval,
         /**
          * Entries of the change feed that are kept; an older cursor gets `Resync`.
@@ -3158,6 +3313,8 @@ public struct Limits: Equatable, Hashable {
         self.busyTime = busyTime
         self.horizon = horizon
         self.keepResults = keepResults
+        self.keepResultsCount = keepResultsCount
+        self.keepResultsBytes = keepResultsBytes
         self.keepTombstones = keepTombstones
         self.keepChanges = keepChanges
     }
@@ -3198,6 +3355,8 @@ public struct FfiConverterTypeLimits: FfiConverterRustBuffer {
                 busyTime: FfiConverterDuration.read(from: &buf),
                 horizon: FfiConverterDuration.read(from: &buf),
                 keepResults: FfiConverterDuration.read(from: &buf),
+                keepResultsCount: FfiConverterUInt32.read(from: &buf),
+                keepResultsBytes: FfiConverterUInt64.read(from: &buf),
                 keepTombstones: FfiConverterDuration.read(from: &buf),
                 keepChanges: FfiConverterUInt32.read(from: &buf)
         )
@@ -3224,6 +3383,8 @@ public struct FfiConverterTypeLimits: FfiConverterRustBuffer {
         FfiConverterDuration.write(value.busyTime, into: &buf)
         FfiConverterDuration.write(value.horizon, into: &buf)
         FfiConverterDuration.write(value.keepResults, into: &buf)
+        FfiConverterUInt32.write(value.keepResultsCount, into: &buf)
+        FfiConverterUInt64.write(value.keepResultsBytes, into: &buf)
         FfiConverterDuration.write(value.keepTombstones, into: &buf)
         FfiConverterUInt32.write(value.keepChanges, into: &buf)
     }
@@ -3242,6 +3403,105 @@ public func FfiConverterTypeLimits_lift(_ buf: RustBuffer) throws -> Limits {
 #endif
 public func FfiConverterTypeLimits_lower(_ value: Limits) -> RustBuffer {
     return FfiConverterTypeLimits.lower(value)
+}
+
+
+/**
+ * Which submissions to list: those that fit everything that is given.
+ */
+public struct ListFilter: Equatable, Hashable {
+    /**
+     * Only these.
+     */
+    public let state: ListState?
+    /**
+     * Only those held for this.
+     */
+    public let reason: HoldReason?
+    /**
+     * Only this account's.
+     */
+    public let account: String?
+    /**
+     * Only those of this lane.
+     */
+    public let lane: String?
+    /**
+     * Only those of this latest-wins key.
+     */
+    public let replaces: String?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Only these.
+         */state: ListState? = nil,
+        /**
+         * Only those held for this.
+         */reason: HoldReason? = nil,
+        /**
+         * Only this account's.
+         */account: String? = nil,
+        /**
+         * Only those of this lane.
+         */lane: String? = nil,
+        /**
+         * Only those of this latest-wins key.
+         */replaces: String? = nil) {
+        self.state = state
+        self.reason = reason
+        self.account = account
+        self.lane = lane
+        self.replaces = replaces
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension ListFilter: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeListFilter: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ListFilter {
+        return
+            try ListFilter(
+                state: FfiConverterOptionTypeListState.read(from: &buf),
+                reason: FfiConverterOptionTypeHoldReason.read(from: &buf),
+                account: FfiConverterOptionString.read(from: &buf),
+                lane: FfiConverterOptionString.read(from: &buf),
+                replaces: FfiConverterOptionString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: ListFilter, into buf: inout [UInt8]) {
+        FfiConverterOptionTypeListState.write(value.state, into: &buf)
+        FfiConverterOptionTypeHoldReason.write(value.reason, into: &buf)
+        FfiConverterOptionString.write(value.account, into: &buf)
+        FfiConverterOptionString.write(value.lane, into: &buf)
+        FfiConverterOptionString.write(value.replaces, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeListFilter_lift(_ buf: RustBuffer) throws -> ListFilter {
+    return try FfiConverterTypeListFilter.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeListFilter_lower(_ value: ListFilter) -> RustBuffer {
+    return FfiConverterTypeListFilter.lower(value)
 }
 
 
@@ -3333,6 +3593,16 @@ public struct OpenReport: Equatable, Hashable {
      * Another open outbox of this process already has the file; the two share it.
      */
     public let shared: Bool
+    /**
+     * The database is a copy: it was made by another installation, as `install_id` tells. Everything
+     * unsettled is held as `Restored`, since in a copy nobody knows what the original has sent;
+     * `resolve_all` releases it.
+     */
+    public let restored: Bool
+    /**
+     * The file was damaged, and what could be read of it has been saved into a new one.
+     */
+    public let salvaged: Salvage?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -3346,10 +3616,20 @@ public struct OpenReport: Equatable, Hashable {
          */lostChanges: Int64,
         /**
          * Another open outbox of this process already has the file; the two share it.
-         */shared: Bool) {
+         */shared: Bool,
+        /**
+         * The database is a copy: it was made by another installation, as `install_id` tells. Everything
+         * unsettled is held as `Restored`, since in a copy nobody knows what the original has sent;
+         * `resolve_all` releases it.
+         */restored: Bool,
+        /**
+         * The file was damaged, and what could be read of it has been saved into a new one.
+         */salvaged: Salvage?) {
         self.created = created
         self.lostChanges = lostChanges
         self.shared = shared
+        self.restored = restored
+        self.salvaged = salvaged
     }
 
 
@@ -3370,7 +3650,9 @@ public struct FfiConverterTypeOpenReport: FfiConverterRustBuffer {
             try OpenReport(
                 created: FfiConverterBool.read(from: &buf),
                 lostChanges: FfiConverterInt64.read(from: &buf),
-                shared: FfiConverterBool.read(from: &buf)
+                shared: FfiConverterBool.read(from: &buf),
+                restored: FfiConverterBool.read(from: &buf),
+                salvaged: FfiConverterOptionTypeSalvage.read(from: &buf)
         )
     }
 
@@ -3378,6 +3660,8 @@ public struct FfiConverterTypeOpenReport: FfiConverterRustBuffer {
         FfiConverterBool.write(value.created, into: &buf)
         FfiConverterInt64.write(value.lostChanges, into: &buf)
         FfiConverterBool.write(value.shared, into: &buf)
+        FfiConverterBool.write(value.restored, into: &buf)
+        FfiConverterOptionTypeSalvage.write(value.salvaged, into: &buf)
     }
 }
 
@@ -3433,8 +3717,9 @@ public struct OutboxConfig: Equatable, Hashable, CustomDebugStringConvertible {
     public let boot: String?
     /**
      * What identifies this installation of the app on this device, and is never restored with a
-     * backup: on Android `ANDROID_ID`. Kept with a new database, so that a copy of it can be told
-     * from the original. *Not compared yet.*
+     * backup: on Android `ANDROID_ID`. Kept with the database when it is told first. If another one
+     * is told later, the file is a copy (a restored backup, a cloned device), and everything unsettled
+     * in it is held as `Restored`: see `OpenReport.restored`. Left out: copies aren't noticed.
      */
     public let installId: String?
 
@@ -3466,8 +3751,9 @@ public struct OutboxConfig: Equatable, Hashable, CustomDebugStringConvertible {
          */boot: String? = nil,
         /**
          * What identifies this installation of the app on this device, and is never restored with a
-         * backup: on Android `ANDROID_ID`. Kept with a new database, so that a copy of it can be told
-         * from the original. *Not compared yet.*
+         * backup: on Android `ANDROID_ID`. Kept with the database when it is told first. If another one
+         * is told later, the file is a copy (a restored backup, a cloned device), and everything unsettled
+         * in it is held as `Restored`: see `OpenReport.restored`. Left out: copies aren't noticed.
          */installId: String? = nil) {
         self.path = path
         self.baseUrl = baseUrl
@@ -3737,6 +4023,166 @@ public func FfiConverterTypePageRequest_lower(_ value: PageRequest) -> RustBuffe
 
 
 /**
+ * A part of a request that is taken from the result of another submission, its parent. It is put in
+ * when the parent has succeeded, once, and is frozen then.
+ */
+public struct ParentPart: Equatable, Hashable {
+    /**
+     * Whose result it is taken from. It needs no mention in `after`.
+     */
+    public let parent: SubmissionId
+    /**
+     * Where in the parent's result it is found.
+     */
+    public let from: PartSource
+    /**
+     * Where in the request it goes.
+     */
+    public let into: PartTarget
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Whose result it is taken from. It needs no mention in `after`.
+         */parent: SubmissionId,
+        /**
+         * Where in the parent's result it is found.
+         */from: PartSource,
+        /**
+         * Where in the request it goes.
+         */into: PartTarget) {
+        self.parent = parent
+        self.from = from
+        self.into = into
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension ParentPart: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeParentPart: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ParentPart {
+        return
+            try ParentPart(
+                parent: FfiConverterTypeSubmissionId.read(from: &buf),
+                from: FfiConverterTypePartSource.read(from: &buf),
+                into: FfiConverterTypePartTarget.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: ParentPart, into buf: inout [UInt8]) {
+        FfiConverterTypeSubmissionId.write(value.parent, into: &buf)
+        FfiConverterTypePartSource.write(value.from, into: &buf)
+        FfiConverterTypePartTarget.write(value.into, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeParentPart_lift(_ buf: RustBuffer) throws -> ParentPart {
+    return try FfiConverterTypeParentPart.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeParentPart_lower(_ value: ParentPart) -> RustBuffer {
+    return FfiConverterTypeParentPart.lower(value)
+}
+
+
+/**
+ * A part that the app supplies, since the parent's result lacks it.
+ */
+public struct PartValue: Equatable, Hashable, CustomDebugStringConvertible {
+    /**
+     * Where it goes: the `into` of one of the submission's parts.
+     */
+    public let into: PartTarget
+    /**
+     * The value as JSON, for example `"A-17"` with its quotes, or `17`.
+     */
+    public let json: String
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Where it goes: the `into` of one of the submission's parts.
+         */into: PartTarget,
+        /**
+         * The value as JSON, for example `"A-17"` with its quotes, or `17`.
+         */json: String) {
+        self.into = into
+        self.json = json
+    }
+
+
+
+
+// The local Rust `Debug` implementation.
+public var debugDescription: String {
+    return try!  FfiConverterString.lift(
+        try! rustCall() {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_partvalue_uniffi_trait_debug(
+            FfiConverterTypePartValue_lower(self),uniffiCallStatus
+    )
+}
+    )
+}
+}
+
+#if compiler(>=6)
+extension PartValue: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypePartValue: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PartValue {
+        return
+            try PartValue(
+                into: FfiConverterTypePartTarget.read(from: &buf),
+                json: FfiConverterString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: PartValue, into buf: inout [UInt8]) {
+        FfiConverterTypePartTarget.write(value.into, into: &buf)
+        FfiConverterString.write(value.json, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePartValue_lift(_ buf: RustBuffer) throws -> PartValue {
+    return try FfiConverterTypePartValue.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePartValue_lower(_ value: PartValue) -> RustBuffer {
+    return FfiConverterTypePartValue.lower(value)
+}
+
+
+/**
  * What `submit` returns, once the submission is durable.
  */
 public struct Receipt: Equatable, Hashable {
@@ -3897,6 +4343,158 @@ public func FfiConverterTypeReconciled_lower(_ value: Reconciled) -> RustBuffer 
 
 
 /**
+ * What became of a decision about many.
+ */
+public struct ResolvedAll: Equatable, Hashable {
+    /**
+     * So many were decided.
+     */
+    public let resolved: UInt32
+    /**
+     * So many are held as before, since the decision can't be made for them: a retry that needs
+     * `accept_second_effect`, or whose bytes are damaged.
+     */
+    public let refused: UInt32
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * So many were decided.
+         */resolved: UInt32,
+        /**
+         * So many are held as before, since the decision can't be made for them: a retry that needs
+         * `accept_second_effect`, or whose bytes are damaged.
+         */refused: UInt32) {
+        self.resolved = resolved
+        self.refused = refused
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension ResolvedAll: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeResolvedAll: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ResolvedAll {
+        return
+            try ResolvedAll(
+                resolved: FfiConverterUInt32.read(from: &buf),
+                refused: FfiConverterUInt32.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: ResolvedAll, into buf: inout [UInt8]) {
+        FfiConverterUInt32.write(value.resolved, into: &buf)
+        FfiConverterUInt32.write(value.refused, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeResolvedAll_lift(_ buf: RustBuffer) throws -> ResolvedAll {
+    return try FfiConverterTypeResolvedAll.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeResolvedAll_lower(_ value: ResolvedAll) -> RustBuffer {
+    return FfiConverterTypeResolvedAll.lower(value)
+}
+
+
+/**
+ * What was saved of a damaged database. Everything unsettled counts as in doubt since its acceptance.
+ */
+public struct Salvage: Equatable, Hashable {
+    /**
+     * Where the damaged file is kept, with its log beside it. Nothing deletes it.
+     */
+    public let keptAt: String
+    /**
+     * Submissions that were saved, with their keys.
+     */
+    public let submissions: Int64
+    /**
+     * Submissions of which something could not be read. Where the request is damaged they are held as
+     * `Damaged`.
+     */
+    public let damaged: Int64
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Where the damaged file is kept, with its log beside it. Nothing deletes it.
+         */keptAt: String,
+        /**
+         * Submissions that were saved, with their keys.
+         */submissions: Int64,
+        /**
+         * Submissions of which something could not be read. Where the request is damaged they are held as
+         * `Damaged`.
+         */damaged: Int64) {
+        self.keptAt = keptAt
+        self.submissions = submissions
+        self.damaged = damaged
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension Salvage: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeSalvage: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Salvage {
+        return
+            try Salvage(
+                keptAt: FfiConverterString.read(from: &buf),
+                submissions: FfiConverterInt64.read(from: &buf),
+                damaged: FfiConverterInt64.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: Salvage, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.keptAt, into: &buf)
+        FfiConverterInt64.write(value.submissions, into: &buf)
+        FfiConverterInt64.write(value.damaged, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSalvage_lift(_ buf: RustBuffer) throws -> Salvage {
+    return try FfiConverterTypeSalvage.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSalvage_lower(_ value: Salvage) -> RustBuffer {
+    return FfiConverterTypeSalvage.lower(value)
+}
+
+
+/**
  * How one server treats idempotency keys. Data, frozen with each submission.
  */
 public struct ServerProfile: Equatable, Hashable {
@@ -3941,6 +4539,11 @@ public struct ServerProfile: Equatable, Hashable {
      * speaks for one copy only.
      */
     public let gatewayMayResend: Bool
+    /**
+     * A keyed write of this API overwrites what the one before wrote, so that `replaces` may be used
+     * with it.
+     */
+    public let latestWins: Bool
     /**
      * For whom the server remembers a key.
      */
@@ -4010,6 +4613,10 @@ public struct ServerProfile: Equatable, Hashable {
          * speaks for one copy only.
          */gatewayMayResend: Bool,
         /**
+         * A keyed write of this API overwrites what the one before wrote, so that `replaces` may be used
+         * with it.
+         */latestWins: Bool,
+        /**
          * For whom the server remembers a key.
          */keyScope: KeyScope,
         /**
@@ -4043,6 +4650,7 @@ public struct ServerProfile: Equatable, Hashable {
         self.locks = locks
         self.abortsHandlers = abortsHandlers
         self.gatewayMayResend = gatewayMayResend
+        self.latestWins = latestWins
         self.keyScope = keyScope
         self.replaysSuccess = replaysSuccess
         self.errorsAreReplayed = errorsAreReplayed
@@ -4077,6 +4685,7 @@ public struct FfiConverterTypeServerProfile: FfiConverterRustBuffer {
                 locks: FfiConverterBool.read(from: &buf),
                 abortsHandlers: FfiConverterBool.read(from: &buf),
                 gatewayMayResend: FfiConverterBool.read(from: &buf),
+                latestWins: FfiConverterBool.read(from: &buf),
                 keyScope: FfiConverterTypeKeyScope.read(from: &buf),
                 replaysSuccess: FfiConverterBool.read(from: &buf),
                 errorsAreReplayed: FfiConverterTypeReplayedErrors.read(from: &buf),
@@ -4097,6 +4706,7 @@ public struct FfiConverterTypeServerProfile: FfiConverterRustBuffer {
         FfiConverterBool.write(value.locks, into: &buf)
         FfiConverterBool.write(value.abortsHandlers, into: &buf)
         FfiConverterBool.write(value.gatewayMayResend, into: &buf)
+        FfiConverterBool.write(value.latestWins, into: &buf)
         FfiConverterTypeKeyScope.write(value.keyScope, into: &buf)
         FfiConverterBool.write(value.replaysSuccess, into: &buf)
         FfiConverterTypeReplayedErrors.write(value.errorsAreReplayed, into: &buf)
@@ -4120,6 +4730,174 @@ public func FfiConverterTypeServerProfile_lift(_ buf: RustBuffer) throws -> Serv
 #endif
 public func FfiConverterTypeServerProfile_lower(_ value: ServerProfile) -> RustBuffer {
     return FfiConverterTypeServerProfile.lower(value)
+}
+
+
+/**
+ * How many submissions took so long to settle.
+ */
+public struct SettleTimes: Equatable, Hashable {
+    /**
+     * At most this long, and longer than the entry before; nothing for the rest.
+     */
+    public let atMost: TimeInterval?
+    /**
+     * How many.
+     */
+    public let count: Int64
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * At most this long, and longer than the entry before; nothing for the rest.
+         */atMost: TimeInterval?,
+        /**
+         * How many.
+         */count: Int64) {
+        self.atMost = atMost
+        self.count = count
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension SettleTimes: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeSettleTimes: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SettleTimes {
+        return
+            try SettleTimes(
+                atMost: FfiConverterOptionDuration.read(from: &buf),
+                count: FfiConverterInt64.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: SettleTimes, into buf: inout [UInt8]) {
+        FfiConverterOptionDuration.write(value.atMost, into: &buf)
+        FfiConverterInt64.write(value.count, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSettleTimes_lift(_ buf: RustBuffer) throws -> SettleTimes {
+    return try FfiConverterTypeSettleTimes.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSettleTimes_lower(_ value: SettleTimes) -> RustBuffer {
+    return FfiConverterTypeSettleTimes.lower(value)
+}
+
+
+/**
+ * What signing out did.
+ */
+public struct SignedOutReport: Equatable, Hashable {
+    /**
+     * Who was signed in.
+     */
+    public let account: String?
+    /**
+     * Unsettled submissions that wait for it to come back.
+     */
+    public let kept: UInt32
+    /**
+     * Submissions that were cancelled: they never happened and never will.
+     */
+    public let cancelled: UInt32
+    /**
+     * Submissions in doubt that were abandoned.
+     */
+    public let abandoned: UInt32
+    /**
+     * Submissions that had succeeded, and only whose results were still asked for.
+     */
+    public let succeeded: UInt32
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Who was signed in.
+         */account: String?,
+        /**
+         * Unsettled submissions that wait for it to come back.
+         */kept: UInt32,
+        /**
+         * Submissions that were cancelled: they never happened and never will.
+         */cancelled: UInt32,
+        /**
+         * Submissions in doubt that were abandoned.
+         */abandoned: UInt32,
+        /**
+         * Submissions that had succeeded, and only whose results were still asked for.
+         */succeeded: UInt32) {
+        self.account = account
+        self.kept = kept
+        self.cancelled = cancelled
+        self.abandoned = abandoned
+        self.succeeded = succeeded
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension SignedOutReport: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeSignedOutReport: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SignedOutReport {
+        return
+            try SignedOutReport(
+                account: FfiConverterOptionString.read(from: &buf),
+                kept: FfiConverterUInt32.read(from: &buf),
+                cancelled: FfiConverterUInt32.read(from: &buf),
+                abandoned: FfiConverterUInt32.read(from: &buf),
+                succeeded: FfiConverterUInt32.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: SignedOutReport, into buf: inout [UInt8]) {
+        FfiConverterOptionString.write(value.account, into: &buf)
+        FfiConverterUInt32.write(value.kept, into: &buf)
+        FfiConverterUInt32.write(value.cancelled, into: &buf)
+        FfiConverterUInt32.write(value.abandoned, into: &buf)
+        FfiConverterUInt32.write(value.succeeded, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSignedOutReport_lift(_ buf: RustBuffer) throws -> SignedOutReport {
+    return try FfiConverterTypeSignedOutReport.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSignedOutReport_lower(_ value: SignedOutReport) -> RustBuffer {
+    return FfiConverterTypeSignedOutReport.lower(value)
 }
 
 
@@ -4148,6 +4926,14 @@ public struct Snapshot: Equatable, Hashable, CustomDebugStringConvertible {
      */
     public let effect: Effect
     /**
+     * The lane that it goes in.
+     */
+    public let lane: String?
+    /**
+     * Its latest-wins key.
+     */
+    public let replaces: String?
+    /**
      * The state.
      */
     public let state: SubmissionState
@@ -4165,6 +4951,10 @@ public struct Snapshot: Equatable, Hashable, CustomDebugStringConvertible {
      */
     public let attempts: UInt32
     /**
+     * When the next attempt is due at the latest, if that is a matter of time.
+     */
+    public let nextAttemptAt: Date?
+    /**
      * True while an attempt may have taken effect without our knowing.
      */
     public let inDoubt: Bool
@@ -4172,6 +4962,14 @@ public struct Snapshot: Equatable, Hashable, CustomDebugStringConvertible {
      * When it was accepted, by this device's clock.
      */
     public let acceptedAt: Date
+    /**
+     * How long ago that is, by the same clock; zero if the clock was set back.
+     */
+    public let age: TimeInterval
+    /**
+     * How far a large body has come, while it is on the wire from this process.
+     */
+    public let progress: UploadProgress?
     /**
      * How the last attempt that ended badly ended, in words for a log or a support screen.
      */
@@ -4204,6 +5002,12 @@ public struct Snapshot: Equatable, Hashable, CustomDebugStringConvertible {
          * What a repeat does at the server.
          */effect: Effect,
         /**
+         * The lane that it goes in.
+         */lane: String?,
+        /**
+         * Its latest-wins key.
+         */replaces: String?,
+        /**
          * The state.
          */state: SubmissionState,
         /**
@@ -4217,11 +5021,20 @@ public struct Snapshot: Equatable, Hashable, CustomDebugStringConvertible {
          * Attempts so far.
          */attempts: UInt32,
         /**
+         * When the next attempt is due at the latest, if that is a matter of time.
+         */nextAttemptAt: Date?,
+        /**
          * True while an attempt may have taken effect without our knowing.
          */inDoubt: Bool,
         /**
          * When it was accepted, by this device's clock.
          */acceptedAt: Date,
+        /**
+         * How long ago that is, by the same clock; zero if the clock was set back.
+         */age: TimeInterval,
+        /**
+         * How far a large body has come, while it is on the wire from this process.
+         */progress: UploadProgress?,
         /**
          * How the last attempt that ended badly ended, in words for a log or a support screen.
          */lastProblem: String?,
@@ -4236,12 +5049,17 @@ public struct Snapshot: Equatable, Hashable, CustomDebugStringConvertible {
         self.method = method
         self.url = url
         self.effect = effect
+        self.lane = lane
+        self.replaces = replaces
         self.state = state
         self.revision = revision
         self.waitingFor = waitingFor
         self.attempts = attempts
+        self.nextAttemptAt = nextAttemptAt
         self.inDoubt = inDoubt
         self.acceptedAt = acceptedAt
+        self.age = age
+        self.progress = progress
         self.lastProblem = lastProblem
         self.outcome = outcome
         self.lateEvidence = lateEvidence
@@ -4279,12 +5097,17 @@ public struct FfiConverterTypeSnapshot: FfiConverterRustBuffer {
                 method: FfiConverterString.read(from: &buf),
                 url: FfiConverterString.read(from: &buf),
                 effect: FfiConverterTypeEffect.read(from: &buf),
+                lane: FfiConverterOptionString.read(from: &buf),
+                replaces: FfiConverterOptionString.read(from: &buf),
                 state: FfiConverterTypeSubmissionState.read(from: &buf),
                 revision: FfiConverterInt64.read(from: &buf),
                 waitingFor: FfiConverterOptionTypeWaitingFor.read(from: &buf),
                 attempts: FfiConverterUInt32.read(from: &buf),
+                nextAttemptAt: FfiConverterOptionTimestamp.read(from: &buf),
                 inDoubt: FfiConverterBool.read(from: &buf),
                 acceptedAt: FfiConverterTimestamp.read(from: &buf),
+                age: FfiConverterDuration.read(from: &buf),
+                progress: FfiConverterOptionTypeUploadProgress.read(from: &buf),
                 lastProblem: FfiConverterOptionString.read(from: &buf),
                 outcome: FfiConverterOptionTypeOutcome.read(from: &buf),
                 lateEvidence: FfiConverterOptionString.read(from: &buf)
@@ -4297,12 +5120,17 @@ public struct FfiConverterTypeSnapshot: FfiConverterRustBuffer {
         FfiConverterString.write(value.method, into: &buf)
         FfiConverterString.write(value.url, into: &buf)
         FfiConverterTypeEffect.write(value.effect, into: &buf)
+        FfiConverterOptionString.write(value.lane, into: &buf)
+        FfiConverterOptionString.write(value.replaces, into: &buf)
         FfiConverterTypeSubmissionState.write(value.state, into: &buf)
         FfiConverterInt64.write(value.revision, into: &buf)
         FfiConverterOptionTypeWaitingFor.write(value.waitingFor, into: &buf)
         FfiConverterUInt32.write(value.attempts, into: &buf)
+        FfiConverterOptionTimestamp.write(value.nextAttemptAt, into: &buf)
         FfiConverterBool.write(value.inDoubt, into: &buf)
         FfiConverterTimestamp.write(value.acceptedAt, into: &buf)
+        FfiConverterDuration.write(value.age, into: &buf)
+        FfiConverterOptionTypeUploadProgress.write(value.progress, into: &buf)
         FfiConverterOptionString.write(value.lastProblem, into: &buf)
         FfiConverterOptionTypeOutcome.write(value.outcome, into: &buf)
         FfiConverterOptionString.write(value.lateEvidence, into: &buf)
@@ -4334,7 +5162,8 @@ public struct SnapshotPage: Equatable, Hashable {
      */
     public let snapshots: [Snapshot]
     /**
-     * Where the next page starts, if there is one.
+     * Where the next page starts, if there is one. A page may have fewer entries than its limit, or
+     * none, and be followed by others: a call looks at some thousand submissions at most.
      */
     public let next: Int64?
 
@@ -4345,7 +5174,8 @@ public struct SnapshotPage: Equatable, Hashable {
          * The entries. Their outcomes carry no bodies; ask `snapshot` for one.
          */snapshots: [Snapshot],
         /**
-         * Where the next page starts, if there is one.
+         * Where the next page starts, if there is one. A page may have fewer entries than its limit, or
+         * none, and be followed by others: a call looks at some thousand submissions at most.
          */next: Int64?) {
         self.snapshots = snapshots
         self.next = next
@@ -4395,7 +5225,8 @@ public func FfiConverterTypeSnapshotPage_lower(_ value: SnapshotPage) -> RustBuf
 
 
 /**
- * Numbers about an outbox. Totals count since the database was made.
+ * Numbers about an outbox. Totals count since the database was made, over restarts; what was counted
+ * in the last moments before a process was killed may be missing from those of calls.
  */
 public struct Stats: Equatable, Hashable {
     /**
@@ -4411,31 +5242,105 @@ public struct Stats: Equatable, Hashable {
      */
     public let held: Int64
     /**
-     * Calls of `submit` that stored a new submission.
+     * The same by reason, without those that are zero.
+     */
+    public let heldByReason: [HeldCount]
+    /**
+     * Unsettled submissions that are in doubt.
+     */
+    public let inDoubt: Int64
+    /**
+     * How long ago the oldest unsettled submission was accepted, by this device's clock.
+     */
+    public let oldestAge: TimeInterval?
+    /**
+     * Bytes of the bodies of unsettled submissions.
+     */
+    public let queuedBytes: Int64
+    /**
+     * Bytes of the results that are kept.
+     */
+    public let resultBytes: Int64
+    /**
+     * Bytes of the database file once its log is written back into it.
+     */
+    public let databaseBytes: Int64
+    /**
+     * Calls of `submit`, and submissions of `submit_all`, that were not refused as unusable. What is in
+     * none of the next four was turned away: the queue was full, the ID too old, the disk full.
+     */
+    public let submitCalls: Int64
+    /**
+     * Of these, those that stored a new submission.
      */
     public let accepted: Int64
     /**
-     * Calls of `submit` that met a pending one. Since this opening.
+     * Of these, those that met a pending one.
      */
     public let joined: Int64
     /**
-     * Calls of `submit` that met a settled one. Since this opening.
+     * Of these, those that met a settled one.
      */
     public let replayed: Int64
     /**
-     * Calls of `submit` that were refused as a reuse. Since this opening.
+     * Of these, those that were refused as a reuse.
      */
     public let reuseRefused: Int64
+    /**
+     * Submissions that succeeded.
+     */
+    public let succeeded: Int64
+    /**
+     * Submissions that were rejected.
+     */
+    public let rejected: Int64
+    /**
+     * Submissions that were cancelled.
+     */
+    public let cancelled: Int64
+    /**
+     * Submissions that expired.
+     */
+    public let expired: Int64
+    /**
+     * Submissions that were superseded.
+     */
+    public let superseded: Int64
+    /**
+     * Submissions that were abandoned.
+     */
+    public let abandoned: Int64
     /**
      * Attempts in all.
      */
     public let attempts: Int64
     /**
-     * (joined + replayed) / calls of `submit`, since this opening; 0 without calls.
+     * Attempts after one that got an answer.
+     */
+    public let retriesAfterAnswer: Int64
+    /**
+     * Attempts after one that may have left the device and got no answer.
+     */
+    public let retriesAfterSilence: Int64
+    /**
+     * Attempts after one that didn't leave the device: no network, no connection.
+     */
+    public let retriesAfterNoConnection: Int64
+    /**
+     * Attempts whose outcome nobody knew when they ended.
+     */
+    public let doubtsRaised: Int64
+    /**
+     * Of these, those that were settled since: by an answer, a probe or a decision, or with the end of
+     * their submission.
+     */
+    public let doubtsSettled: Int64
+    /**
+     * (joined + replayed) / calls of `submit`; 0 without calls.
      */
     public let duplicateHitRate: Double
     /**
-     * Refused reuses / calls of `submit`, since this opening; 0 without calls.
+     * Refused reuses / calls of `submit`; 0 without calls.
      */
     public let reuseRefusedRate: Double
     /**
@@ -4443,6 +5348,11 @@ public struct Stats: Equatable, Hashable {
      * doesn't count.
      */
     public let abnormalRetryRate: Double
+    /**
+     * How long submissions took from acceptance to their end, by the device's clock: counts from 100 ms
+     * to a week, always the same ones, and the rest.
+     */
+    public let timeToSettle: [SettleTimes]
     /**
      * The change feed's last cursor.
      */
@@ -4461,44 +5371,123 @@ public struct Stats: Equatable, Hashable {
          * Submissions that wait for a decision.
          */held: Int64,
         /**
-         * Calls of `submit` that stored a new submission.
+         * The same by reason, without those that are zero.
+         */heldByReason: [HeldCount],
+        /**
+         * Unsettled submissions that are in doubt.
+         */inDoubt: Int64,
+        /**
+         * How long ago the oldest unsettled submission was accepted, by this device's clock.
+         */oldestAge: TimeInterval?,
+        /**
+         * Bytes of the bodies of unsettled submissions.
+         */queuedBytes: Int64,
+        /**
+         * Bytes of the results that are kept.
+         */resultBytes: Int64,
+        /**
+         * Bytes of the database file once its log is written back into it.
+         */databaseBytes: Int64,
+        /**
+         * Calls of `submit`, and submissions of `submit_all`, that were not refused as unusable. What is in
+         * none of the next four was turned away: the queue was full, the ID too old, the disk full.
+         */submitCalls: Int64,
+        /**
+         * Of these, those that stored a new submission.
          */accepted: Int64,
         /**
-         * Calls of `submit` that met a pending one. Since this opening.
+         * Of these, those that met a pending one.
          */joined: Int64,
         /**
-         * Calls of `submit` that met a settled one. Since this opening.
+         * Of these, those that met a settled one.
          */replayed: Int64,
         /**
-         * Calls of `submit` that were refused as a reuse. Since this opening.
+         * Of these, those that were refused as a reuse.
          */reuseRefused: Int64,
+        /**
+         * Submissions that succeeded.
+         */succeeded: Int64,
+        /**
+         * Submissions that were rejected.
+         */rejected: Int64,
+        /**
+         * Submissions that were cancelled.
+         */cancelled: Int64,
+        /**
+         * Submissions that expired.
+         */expired: Int64,
+        /**
+         * Submissions that were superseded.
+         */superseded: Int64,
+        /**
+         * Submissions that were abandoned.
+         */abandoned: Int64,
         /**
          * Attempts in all.
          */attempts: Int64,
         /**
-         * (joined + replayed) / calls of `submit`, since this opening; 0 without calls.
+         * Attempts after one that got an answer.
+         */retriesAfterAnswer: Int64,
+        /**
+         * Attempts after one that may have left the device and got no answer.
+         */retriesAfterSilence: Int64,
+        /**
+         * Attempts after one that didn't leave the device: no network, no connection.
+         */retriesAfterNoConnection: Int64,
+        /**
+         * Attempts whose outcome nobody knew when they ended.
+         */doubtsRaised: Int64,
+        /**
+         * Of these, those that were settled since: by an answer, a probe or a decision, or with the end of
+         * their submission.
+         */doubtsSettled: Int64,
+        /**
+         * (joined + replayed) / calls of `submit`; 0 without calls.
          */duplicateHitRate: Double,
         /**
-         * Refused reuses / calls of `submit`, since this opening; 0 without calls.
+         * Refused reuses / calls of `submit`; 0 without calls.
          */reuseRefusedRate: Double,
         /**
          * Attempts after an answer or a time-out / all attempts. An attempt after a missing network
          * doesn't count.
          */abnormalRetryRate: Double,
         /**
+         * How long submissions took from acceptance to their end, by the device's clock: counts from 100 ms
+         * to a week, always the same ones, and the rest.
+         */timeToSettle: [SettleTimes],
+        /**
          * The change feed's last cursor.
          */lastCursor: Int64) {
         self.pending = pending
         self.inFlight = inFlight
         self.held = held
+        self.heldByReason = heldByReason
+        self.inDoubt = inDoubt
+        self.oldestAge = oldestAge
+        self.queuedBytes = queuedBytes
+        self.resultBytes = resultBytes
+        self.databaseBytes = databaseBytes
+        self.submitCalls = submitCalls
         self.accepted = accepted
         self.joined = joined
         self.replayed = replayed
         self.reuseRefused = reuseRefused
+        self.succeeded = succeeded
+        self.rejected = rejected
+        self.cancelled = cancelled
+        self.expired = expired
+        self.superseded = superseded
+        self.abandoned = abandoned
         self.attempts = attempts
+        self.retriesAfterAnswer = retriesAfterAnswer
+        self.retriesAfterSilence = retriesAfterSilence
+        self.retriesAfterNoConnection = retriesAfterNoConnection
+        self.doubtsRaised = doubtsRaised
+        self.doubtsSettled = doubtsSettled
         self.duplicateHitRate = duplicateHitRate
         self.reuseRefusedRate = reuseRefusedRate
         self.abnormalRetryRate = abnormalRetryRate
+        self.timeToSettle = timeToSettle
         self.lastCursor = lastCursor
     }
 
@@ -4521,14 +5510,33 @@ public struct FfiConverterTypeStats: FfiConverterRustBuffer {
                 pending: FfiConverterInt64.read(from: &buf),
                 inFlight: FfiConverterInt64.read(from: &buf),
                 held: FfiConverterInt64.read(from: &buf),
+                heldByReason: FfiConverterSequenceTypeHeldCount.read(from: &buf),
+                inDoubt: FfiConverterInt64.read(from: &buf),
+                oldestAge: FfiConverterOptionDuration.read(from: &buf),
+                queuedBytes: FfiConverterInt64.read(from: &buf),
+                resultBytes: FfiConverterInt64.read(from: &buf),
+                databaseBytes: FfiConverterInt64.read(from: &buf),
+                submitCalls: FfiConverterInt64.read(from: &buf),
                 accepted: FfiConverterInt64.read(from: &buf),
                 joined: FfiConverterInt64.read(from: &buf),
                 replayed: FfiConverterInt64.read(from: &buf),
                 reuseRefused: FfiConverterInt64.read(from: &buf),
+                succeeded: FfiConverterInt64.read(from: &buf),
+                rejected: FfiConverterInt64.read(from: &buf),
+                cancelled: FfiConverterInt64.read(from: &buf),
+                expired: FfiConverterInt64.read(from: &buf),
+                superseded: FfiConverterInt64.read(from: &buf),
+                abandoned: FfiConverterInt64.read(from: &buf),
                 attempts: FfiConverterInt64.read(from: &buf),
+                retriesAfterAnswer: FfiConverterInt64.read(from: &buf),
+                retriesAfterSilence: FfiConverterInt64.read(from: &buf),
+                retriesAfterNoConnection: FfiConverterInt64.read(from: &buf),
+                doubtsRaised: FfiConverterInt64.read(from: &buf),
+                doubtsSettled: FfiConverterInt64.read(from: &buf),
                 duplicateHitRate: FfiConverterDouble.read(from: &buf),
                 reuseRefusedRate: FfiConverterDouble.read(from: &buf),
                 abnormalRetryRate: FfiConverterDouble.read(from: &buf),
+                timeToSettle: FfiConverterSequenceTypeSettleTimes.read(from: &buf),
                 lastCursor: FfiConverterInt64.read(from: &buf)
         )
     }
@@ -4537,14 +5545,33 @@ public struct FfiConverterTypeStats: FfiConverterRustBuffer {
         FfiConverterInt64.write(value.pending, into: &buf)
         FfiConverterInt64.write(value.inFlight, into: &buf)
         FfiConverterInt64.write(value.held, into: &buf)
+        FfiConverterSequenceTypeHeldCount.write(value.heldByReason, into: &buf)
+        FfiConverterInt64.write(value.inDoubt, into: &buf)
+        FfiConverterOptionDuration.write(value.oldestAge, into: &buf)
+        FfiConverterInt64.write(value.queuedBytes, into: &buf)
+        FfiConverterInt64.write(value.resultBytes, into: &buf)
+        FfiConverterInt64.write(value.databaseBytes, into: &buf)
+        FfiConverterInt64.write(value.submitCalls, into: &buf)
         FfiConverterInt64.write(value.accepted, into: &buf)
         FfiConverterInt64.write(value.joined, into: &buf)
         FfiConverterInt64.write(value.replayed, into: &buf)
         FfiConverterInt64.write(value.reuseRefused, into: &buf)
+        FfiConverterInt64.write(value.succeeded, into: &buf)
+        FfiConverterInt64.write(value.rejected, into: &buf)
+        FfiConverterInt64.write(value.cancelled, into: &buf)
+        FfiConverterInt64.write(value.expired, into: &buf)
+        FfiConverterInt64.write(value.superseded, into: &buf)
+        FfiConverterInt64.write(value.abandoned, into: &buf)
         FfiConverterInt64.write(value.attempts, into: &buf)
+        FfiConverterInt64.write(value.retriesAfterAnswer, into: &buf)
+        FfiConverterInt64.write(value.retriesAfterSilence, into: &buf)
+        FfiConverterInt64.write(value.retriesAfterNoConnection, into: &buf)
+        FfiConverterInt64.write(value.doubtsRaised, into: &buf)
+        FfiConverterInt64.write(value.doubtsSettled, into: &buf)
         FfiConverterDouble.write(value.duplicateHitRate, into: &buf)
         FfiConverterDouble.write(value.reuseRefusedRate, into: &buf)
         FfiConverterDouble.write(value.abnormalRetryRate, into: &buf)
+        FfiConverterSequenceTypeSettleTimes.write(value.timeToSettle, into: &buf)
         FfiConverterInt64.write(value.lastCursor, into: &buf)
     }
 }
@@ -4562,6 +5589,125 @@ public func FfiConverterTypeStats_lift(_ buf: RustBuffer) throws -> Stats {
 #endif
 public func FfiConverterTypeStats_lower(_ value: Stats) -> RustBuffer {
     return FfiConverterTypeStats.lower(value)
+}
+
+
+/**
+ * A question to the server whether a submission took effect: a `GET` without side effects, asked
+ * with its account's credentials when nothing else can tell, so that no person has to be asked.
+ *
+ * An answer "it is there" settles the submission as succeeded. "It isn't there" counts only if the
+ * last attempt had ended at least `Limits.horizon` before the question was asked, and none began
+ * since: a request may still be on its way. Anything else is no answer, and is asked again a few
+ * times before a person decides. Redirects aren't followed.
+ *
+ * Nothing else of the submission is sent: no key, no body, no stored headers. One that can never be
+ * asked is refused at submit, as `Invalid` with the field `probe`.
+ */
+public struct StatusProbe: Equatable, Hashable, CustomDebugStringConvertible {
+    /**
+     * A path or URL at the same origin as the submission's, for example `/orders?client_id={id}`.
+     * `{id}` becomes the submission ID.
+     */
+    public let url: String
+    /**
+     * Where in the JSON body of a 2xx the effect is found, by RFC 6901 pointer, for example `/0` for
+     * the first of a list. A value that is there, and isn't `null`, `false` or empty, means applied,
+     * and becomes the result; else it isn't there. Left out, a 2xx means applied, and its body is the
+     * result.
+     */
+    public let pointer: String?
+    /**
+     * A 404 or 410 means "it isn't there". Otherwise they are no answer.
+     */
+    public let missingMeansNotApplied: Bool
+    /**
+     * It asks for the key's record, which the server forgets, and not for the effect itself. Past the
+     * key's lifetime "it isn't there" means nothing then.
+     */
+    public let ofKeyRecord: Bool
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * A path or URL at the same origin as the submission's, for example `/orders?client_id={id}`.
+         * `{id}` becomes the submission ID.
+         */url: String,
+        /**
+         * Where in the JSON body of a 2xx the effect is found, by RFC 6901 pointer, for example `/0` for
+         * the first of a list. A value that is there, and isn't `null`, `false` or empty, means applied,
+         * and becomes the result; else it isn't there. Left out, a 2xx means applied, and its body is the
+         * result.
+         */pointer: String? = nil,
+        /**
+         * A 404 or 410 means "it isn't there". Otherwise they are no answer.
+         */missingMeansNotApplied: Bool = true,
+        /**
+         * It asks for the key's record, which the server forgets, and not for the effect itself. Past the
+         * key's lifetime "it isn't there" means nothing then.
+         */ofKeyRecord: Bool = false) {
+        self.url = url
+        self.pointer = pointer
+        self.missingMeansNotApplied = missingMeansNotApplied
+        self.ofKeyRecord = ofKeyRecord
+    }
+
+
+
+
+// The local Rust `Debug` implementation.
+public var debugDescription: String {
+    return try!  FfiConverterString.lift(
+        try! rustCall() {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_statusprobe_uniffi_trait_debug(
+            FfiConverterTypeStatusProbe_lower(self),uniffiCallStatus
+    )
+}
+    )
+}
+}
+
+#if compiler(>=6)
+extension StatusProbe: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeStatusProbe: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> StatusProbe {
+        return
+            try StatusProbe(
+                url: FfiConverterString.read(from: &buf),
+                pointer: FfiConverterOptionString.read(from: &buf),
+                missingMeansNotApplied: FfiConverterBool.read(from: &buf),
+                ofKeyRecord: FfiConverterBool.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: StatusProbe, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.url, into: &buf)
+        FfiConverterOptionString.write(value.pointer, into: &buf)
+        FfiConverterBool.write(value.missingMeansNotApplied, into: &buf)
+        FfiConverterBool.write(value.ofKeyRecord, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeStatusProbe_lift(_ buf: RustBuffer) throws -> StatusProbe {
+    return try FfiConverterTypeStatusProbe.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeStatusProbe_lower(_ value: StatusProbe) -> RustBuffer {
+    return FfiConverterTypeStatusProbe.lower(value)
 }
 
 
@@ -4604,7 +5750,9 @@ public struct Submission: Equatable, Hashable, CustomDebugStringConvertible {
      */
     public let body: Body
     /**
-     * Higher goes first; equal goes in the order of acceptance. Zero is normal.
+     * Higher goes first; equal goes in the order of acceptance. Zero is normal; −100 to 100. Of every
+     * eight that are sent, one is the one that was accepted first, so that nothing starves. Within a
+     * lane it doesn't count.
      */
     public let priority: Int32
     /**
@@ -4613,21 +5761,33 @@ public struct Submission: Equatable, Hashable, CustomDebugStringConvertible {
      */
     public let expiresAt: Date?
     /**
-     * Ordering key: within a lane, strictly first in, first out. *Not supported yet.*
+     * Ordering key, of the account: within a lane, strictly first in, first out, one in flight.
+     * Without one it waits for no other.
      */
     public let lane: String?
     /**
-     * Latest-wins key for overwriting writes. *Not supported yet.*
+     * What becomes of the lane if this one doesn't succeed. Left out: `Block`.
+     */
+    public let lanePolicy: LanePolicy?
+    /**
+     * Latest-wins key, of the account, for writes that overwrite, for example `draft/42`: an older
+     * submission of the key that hasn't been sent is superseded by this one. Only where the effect is
+     * `Overwrite`, or the server profile says `latest_wins`; not together with a lane.
      */
     public let replaces: String?
     /**
-     * Sent only after these have succeeded. *Not supported yet.*
+     * Sent only after these have succeeded: submissions of the same account that were accepted before.
+     * If one ends without success, this one is rejected.
      */
     public let after: [SubmissionId]
     /**
-     * A path whose answer tells whether the effect exists. *Not supported yet.*
+     * Parts of the request that are taken from the results of parents.
      */
-    public let probe: String?
+    public let parts: [ParentPart]
+    /**
+     * How to ask the server whether it took effect.
+     */
+    public let probe: StatusProbe?
     /**
      * Wait for a network that costs nothing by the byte, as `network_available` tells of it; until
      * somebody has told, none does. A request that is under way when the network changes is stopped.
@@ -4662,24 +5822,36 @@ public struct Submission: Equatable, Hashable, CustomDebugStringConvertible {
          * What to send.
          */body: Body,
         /**
-         * Higher goes first; equal goes in the order of acceptance. Zero is normal.
+         * Higher goes first; equal goes in the order of acceptance. Zero is normal; −100 to 100. Of every
+         * eight that are sent, one is the one that was accepted first, so that nothing starves. Within a
+         * lane it doesn't count.
          */priority: Int32 = 0,
         /**
          * After this time it isn't worth sending any more. What may already have happened is then
          * held for a decision instead of being called expired.
          */expiresAt: Date? = nil,
         /**
-         * Ordering key: within a lane, strictly first in, first out. *Not supported yet.*
+         * Ordering key, of the account: within a lane, strictly first in, first out, one in flight.
+         * Without one it waits for no other.
          */lane: String? = nil,
         /**
-         * Latest-wins key for overwriting writes. *Not supported yet.*
+         * What becomes of the lane if this one doesn't succeed. Left out: `Block`.
+         */lanePolicy: LanePolicy? = nil,
+        /**
+         * Latest-wins key, of the account, for writes that overwrite, for example `draft/42`: an older
+         * submission of the key that hasn't been sent is superseded by this one. Only where the effect is
+         * `Overwrite`, or the server profile says `latest_wins`; not together with a lane.
          */replaces: String? = nil,
         /**
-         * Sent only after these have succeeded. *Not supported yet.*
+         * Sent only after these have succeeded: submissions of the same account that were accepted before.
+         * If one ends without success, this one is rejected.
          */after: [SubmissionId] = [],
         /**
-         * A path whose answer tells whether the effect exists. *Not supported yet.*
-         */probe: String? = nil,
+         * Parts of the request that are taken from the results of parents.
+         */parts: [ParentPart] = [],
+        /**
+         * How to ask the server whether it took effect.
+         */probe: StatusProbe? = nil,
         /**
          * Wait for a network that costs nothing by the byte, as `network_available` tells of it; until
          * somebody has told, none does. A request that is under way when the network changes is stopped.
@@ -4694,8 +5866,10 @@ public struct Submission: Equatable, Hashable, CustomDebugStringConvertible {
         self.priority = priority
         self.expiresAt = expiresAt
         self.lane = lane
+        self.lanePolicy = lanePolicy
         self.replaces = replaces
         self.after = after
+        self.parts = parts
         self.probe = probe
         self.unmeteredOnly = unmeteredOnly
     }
@@ -4737,9 +5911,11 @@ public struct FfiConverterTypeSubmission: FfiConverterRustBuffer {
                 priority: FfiConverterInt32.read(from: &buf),
                 expiresAt: FfiConverterOptionTimestamp.read(from: &buf),
                 lane: FfiConverterOptionString.read(from: &buf),
+                lanePolicy: FfiConverterOptionTypeLanePolicy.read(from: &buf),
                 replaces: FfiConverterOptionString.read(from: &buf),
                 after: FfiConverterSequenceTypeSubmissionId.read(from: &buf),
-                probe: FfiConverterOptionString.read(from: &buf),
+                parts: FfiConverterSequenceTypeParentPart.read(from: &buf),
+                probe: FfiConverterOptionTypeStatusProbe.read(from: &buf),
                 unmeteredOnly: FfiConverterBool.read(from: &buf)
         )
     }
@@ -4755,9 +5931,11 @@ public struct FfiConverterTypeSubmission: FfiConverterRustBuffer {
         FfiConverterInt32.write(value.priority, into: &buf)
         FfiConverterOptionTimestamp.write(value.expiresAt, into: &buf)
         FfiConverterOptionString.write(value.lane, into: &buf)
+        FfiConverterOptionTypeLanePolicy.write(value.lanePolicy, into: &buf)
         FfiConverterOptionString.write(value.replaces, into: &buf)
         FfiConverterSequenceTypeSubmissionId.write(value.after, into: &buf)
-        FfiConverterOptionString.write(value.probe, into: &buf)
+        FfiConverterSequenceTypeParentPart.write(value.parts, into: &buf)
+        FfiConverterOptionTypeStatusProbe.write(value.probe, into: &buf)
         FfiConverterBool.write(value.unmeteredOnly, into: &buf)
     }
 }
@@ -5726,101 +6904,6 @@ public func FfiConverterTypeEffect_lower(_ value: Effect) -> RustBuffer {
 
 
 /**
- * What this version doesn't deliver yet.
- */
-
-public enum Feature: Equatable, Hashable {
-
-    /**
-     * Ordering keys.
-     */
-    case lanes
-    /**
-     * Latest-wins keys.
-     */
-    case latestWins
-    /**
-     * Submissions that wait for others.
-     */
-    case dependencies
-    /**
-     * Status probes.
-     */
-    case probes
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension Feature: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public struct FfiConverterTypeFeature: FfiConverterRustBuffer {
-    typealias SwiftType = Feature
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Feature {
-        let variant: Int32 = try readInt(&buf)
-        switch variant {
-
-        case 1: return .lanes
-
-        case 2: return .latestWins
-
-        case 3: return .dependencies
-
-        case 4: return .probes
-
-        default: throw UniffiInternalError.unexpectedEnumCase
-        }
-    }
-
-    public static func write(_ value: Feature, into buf: inout [UInt8]) {
-        switch value {
-
-
-        case .lanes:
-            writeInt(&buf, Int32(1))
-
-
-        case .latestWins:
-            writeInt(&buf, Int32(2))
-
-
-        case .dependencies:
-            writeInt(&buf, Int32(3))
-
-
-        case .probes:
-            writeInt(&buf, Int32(4))
-
-        }
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeFeature_lift(_ buf: RustBuffer) throws -> Feature {
-    return try FfiConverterTypeFeature.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeFeature_lower(_ value: Feature) -> RustBuffer {
-    return FfiConverterTypeFeature.lower(value)
-}
-
-
-
-/**
  * Why a submission waits for a decision.
  */
 
@@ -5843,8 +6926,8 @@ public enum HoldReason: Equatable, Hashable {
      */
     case expiredInDoubt
     /**
-     * The database is a restored or cloned copy: "never sent" can't be known in it. *Not found out
-     * yet.*
+     * The database is a restored or cloned copy: "never sent" can't be known in it. `resolve_all`
+     * releases everything that is held for this.
      */
     case restored
     /**
@@ -5852,7 +6935,7 @@ public enum HoldReason: Equatable, Hashable {
      */
     case damaged
     /**
-     * Its parent's result lacks a part that it needs. *Doesn't occur yet.*
+     * Its parent's result lacks a part that it needs: supply it with `FillParts`.
      */
     case parentResultMissing
     /**
@@ -6358,15 +7441,98 @@ public func FfiConverterTypeKeySpelling_lower(_ value: KeySpelling) -> RustBuffe
 
 
 /**
- * Which submissions to list.
+ * What becomes of a lane when the submission whose turn it is doesn't succeed.
  */
 
-public enum ListFilter: Equatable, Hashable {
+public enum LanePolicy: Equatable, Hashable {
 
     /**
-     * All.
+     * While it is held, the lane waits for the decision. If it is rejected or given up, the lane
+     * stops until `release_lane`. The default.
      */
-    case all
+    case block
+    /**
+     * The others go on: past one that is held, and after one that ended without success.
+     */
+    case `continue`
+    /**
+     * While it is held, the lane waits for the decision. If it is rejected or given up, everything
+     * that waits behind it in the lane is rejected, too.
+     */
+    case rejectRest
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension LanePolicy: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeLanePolicy: FfiConverterRustBuffer {
+    typealias SwiftType = LanePolicy
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LanePolicy {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .block
+
+        case 2: return .`continue`
+
+        case 3: return .rejectRest
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: LanePolicy, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .block:
+            writeInt(&buf, Int32(1))
+
+
+        case .`continue`:
+            writeInt(&buf, Int32(2))
+
+
+        case .rejectRest:
+            writeInt(&buf, Int32(3))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeLanePolicy_lift(_ buf: RustBuffer) throws -> LanePolicy {
+    return try FfiConverterTypeLanePolicy.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeLanePolicy_lower(_ value: LanePolicy) -> RustBuffer {
+    return FfiConverterTypeLanePolicy.lower(value)
+}
+
+
+
+/**
+ * A kind of state, to list.
+ */
+
+public enum ListState: Equatable, Hashable {
+
     /**
      * Neither settled nor held.
      */
@@ -6387,49 +7553,43 @@ public enum ListFilter: Equatable, Hashable {
 }
 
 #if compiler(>=6)
-extension ListFilter: Sendable {}
+extension ListState: Sendable {}
 #endif
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeListFilter: FfiConverterRustBuffer {
-    typealias SwiftType = ListFilter
+public struct FfiConverterTypeListState: FfiConverterRustBuffer {
+    typealias SwiftType = ListState
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ListFilter {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ListState {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
-        case 1: return .all
+        case 1: return .moving
 
-        case 2: return .moving
+        case 2: return .held
 
-        case 3: return .held
-
-        case 4: return .settled
+        case 3: return .settled
 
         default: throw UniffiInternalError.unexpectedEnumCase
         }
     }
 
-    public static func write(_ value: ListFilter, into buf: inout [UInt8]) {
+    public static func write(_ value: ListState, into buf: inout [UInt8]) {
         switch value {
 
 
-        case .all:
+        case .moving:
             writeInt(&buf, Int32(1))
 
 
-        case .moving:
+        case .held:
             writeInt(&buf, Int32(2))
 
 
-        case .held:
-            writeInt(&buf, Int32(3))
-
-
         case .settled:
-            writeInt(&buf, Int32(4))
+            writeInt(&buf, Int32(3))
 
         }
     }
@@ -6439,15 +7599,15 @@ public struct FfiConverterTypeListFilter: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeListFilter_lift(_ buf: RustBuffer) throws -> ListFilter {
-    return try FfiConverterTypeListFilter.lift(buf)
+public func FfiConverterTypeListState_lift(_ buf: RustBuffer) throws -> ListState {
+    return try FfiConverterTypeListState.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeListFilter_lower(_ value: ListFilter) -> RustBuffer {
-    return FfiConverterTypeListFilter.lower(value)
+public func FfiConverterTypeListState_lower(_ value: ListState) -> RustBuffer {
+    return FfiConverterTypeListState.lower(value)
 }
 
 
@@ -6615,7 +7775,9 @@ public func FfiConverterTypeNetworkKind_lower(_ value: NetworkKind) -> RustBuffe
 
 
 /**
- * Why an outbox could not be opened. Nothing has been moved or deleted.
+ * Why an outbox could not be opened. Nothing has been moved or deleted. A damaged file is no reason:
+ * it is salvaged, see `OpenReport`. While another process has it open, that waits: `Storage` with
+ * `Busy`.
  */
 public
 enum OpenError: Swift.Error, Equatable, Hashable, Foundation.LocalizedError {
@@ -6860,12 +8022,12 @@ enum OutboxError: Swift.Error, Equatable, Hashable, Foundation.LocalizedError {
          */most: UInt64
     )
     /**
-     * This version doesn't deliver that yet, and doesn't pretend to.
+     * A parent isn't known here. Submit it first; then nothing can wait for itself.
      */
-    case NotYetSupported(
+    case UnknownParent(
         /**
-         * What.
-         */feature: Feature
+         * The parent.
+         */id: SubmissionId
     )
     /**
      * The ID belongs to another submission. Nothing was stored or sent. A new action needs a new
@@ -6942,8 +8104,8 @@ enum OutboxError: Swift.Error, Equatable, Hashable, Foundation.LocalizedError {
          */current: Snapshot
     )
     /**
-     * The stored bytes are damaged and can't be sent again. Only "it happened" and "give up" are
-     * left; for a new attempt submit a new action.
+     * What is stored can't be sent: it is damaged, or a part of it is missing. A part can be
+     * supplied with `FillParts`; else only "it happened" and "give up" are left, and a new action.
      */
     case CannotRetry(
         /**
@@ -7012,8 +8174,8 @@ public struct FfiConverterTypeOutboxError: FfiConverterRustBuffer {
             bytes: try FfiConverterUInt64.read(from: &buf),
             most: try FfiConverterUInt64.read(from: &buf)
             )
-        case 6: return .NotYetSupported(
-            feature: try FfiConverterTypeFeature.read(from: &buf)
+        case 6: return .UnknownParent(
+            id: try FfiConverterTypeSubmissionId.read(from: &buf)
             )
         case 7: return .KeyReused(
             id: try FfiConverterTypeSubmissionId.read(from: &buf),
@@ -7085,9 +8247,9 @@ public struct FfiConverterTypeOutboxError: FfiConverterRustBuffer {
             FfiConverterUInt64.write(most, into: &buf)
 
 
-        case let .NotYetSupported(feature):
+        case let .UnknownParent(id):
             writeInt(&buf, Int32(6))
-            FfiConverterTypeFeature.write(feature, into: &buf)
+            FfiConverterTypeSubmissionId.write(id, into: &buf)
 
 
         case let .KeyReused(id,existing,differs):
@@ -7159,6 +8321,217 @@ public func FfiConverterTypeOutboxError_lift(_ buf: RustBuffer) throws -> Outbox
 public func FfiConverterTypeOutboxError_lower(_ value: OutboxError) -> RustBuffer {
     return FfiConverterTypeOutboxError.lower(value)
 }
+
+
+/**
+ * Where in a parent's result a part is found.
+ */
+
+public enum PartSource: Equatable, Hashable {
+
+    /**
+     * In its JSON body, by RFC 6901 pointer.
+     */
+    case jsonPointer(
+        /**
+         * The pointer, for example `/id`.
+         */pointer: String
+    )
+    /**
+     * In one of the kept headers: `Content-Location`, `ETag`, `Last-Modified`, `Link`, `Location`,
+     * `Request-Id`, `X-Correlation-Id`, `X-Request-Id`.
+     */
+    case header(
+        /**
+         * The header's name, in any case.
+         */name: String
+    )
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension PartSource: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypePartSource: FfiConverterRustBuffer {
+    typealias SwiftType = PartSource
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PartSource {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .jsonPointer(pointer: try FfiConverterString.read(from: &buf)
+        )
+
+        case 2: return .header(name: try FfiConverterString.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: PartSource, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .jsonPointer(pointer):
+            writeInt(&buf, Int32(1))
+            FfiConverterString.write(pointer, into: &buf)
+
+
+        case let .header(name):
+            writeInt(&buf, Int32(2))
+            FfiConverterString.write(name, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePartSource_lift(_ buf: RustBuffer) throws -> PartSource {
+    return try FfiConverterTypePartSource.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePartSource_lower(_ value: PartSource) -> RustBuffer {
+    return FfiConverterTypePartSource.lower(value)
+}
+
+
+
+/**
+ * Where in a request a part goes.
+ */
+
+public enum PartTarget: Equatable, Hashable {
+
+    /**
+     * A placeholder in the path of the URL, there once, for example `{order}` in
+     * `/orders/{order}/photos`. A text or a number, percent-encoded; not empty, and never dots that
+     * would change the path.
+     */
+    case path(
+        /**
+         * The placeholder, with its braces.
+         */placeholder: String
+    )
+    /**
+     * A query parameter, added behind those that are there. A text or a number.
+     */
+    case query(
+        /**
+         * The parameter's name.
+         */name: String
+    )
+    /**
+     * A header that the submission doesn't store itself. A text or a number.
+     */
+    case header(
+        /**
+         * The header's name.
+         */name: String
+    )
+    /**
+     * A member of the JSON body, added to an object that is there. Any JSON value, as it is written
+     * in the result; a null there counts as missing, and can be supplied. The body is neither from a
+     * file nor larger than `inline_body_bytes`.
+     */
+    case json(
+        /**
+         * The member's RFC 6901 pointer, for example `/order_id`.
+         */pointer: String
+    )
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension PartTarget: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypePartTarget: FfiConverterRustBuffer {
+    typealias SwiftType = PartTarget
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PartTarget {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .path(placeholder: try FfiConverterString.read(from: &buf)
+        )
+
+        case 2: return .query(name: try FfiConverterString.read(from: &buf)
+        )
+
+        case 3: return .header(name: try FfiConverterString.read(from: &buf)
+        )
+
+        case 4: return .json(pointer: try FfiConverterString.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: PartTarget, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .path(placeholder):
+            writeInt(&buf, Int32(1))
+            FfiConverterString.write(placeholder, into: &buf)
+
+
+        case let .query(name):
+            writeInt(&buf, Int32(2))
+            FfiConverterString.write(name, into: &buf)
+
+
+        case let .header(name):
+            writeInt(&buf, Int32(3))
+            FfiConverterString.write(name, into: &buf)
+
+
+        case let .json(pointer):
+            writeInt(&buf, Int32(4))
+            FfiConverterString.write(pointer, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePartTarget_lift(_ buf: RustBuffer) throws -> PartTarget {
+    return try FfiConverterTypePartTarget.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePartTarget_lower(_ value: PartTarget) -> RustBuffer {
+    return FfiConverterTypePartTarget.lower(value)
+}
+
 
 
 /**
@@ -7281,7 +8654,8 @@ public enum RejectReason: Equatable, Hashable {
      */
     case bodyMissing
     /**
-     * A submission it depends on ended without success. *Doesn't occur yet.*
+     * A submission that it depends on ended without success, or one before it in its lane whose
+     * policy is `RejectRest`.
      */
     case dependency
 
@@ -7493,6 +8867,15 @@ public enum Resolution: Equatable, Hashable, CustomDebugStringConvertible {
      * Stop asking. Nothing is claimed about whether it happened.
      */
     case giveUp
+    /**
+     * Supply the parts that the parent's result lacks, of a submission held for that. It is frozen
+     * then, and sent.
+     */
+    case fillParts(
+        /**
+         * A value for each part that is missing; others are left as they are.
+         */values: [PartValue]
+    )
 
 
 
@@ -7533,6 +8916,9 @@ public struct FfiConverterTypeResolution: FfiConverterRustBuffer {
 
         case 3: return .giveUp
 
+        case 4: return .fillParts(values: try FfiConverterSequenceTypePartValue.read(from: &buf)
+        )
+
         default: throw UniffiInternalError.unexpectedEnumCase
         }
     }
@@ -7553,6 +8939,11 @@ public struct FfiConverterTypeResolution: FfiConverterRustBuffer {
 
         case .giveUp:
             writeInt(&buf, Int32(3))
+
+
+        case let .fillParts(values):
+            writeInt(&buf, Int32(4))
+            FfiConverterSequenceTypePartValue.write(values, into: &buf)
 
         }
     }
@@ -7802,6 +9193,83 @@ public func FfiConverterTypeRunNetwork_lower(_ value: RunNetwork) -> RustBuffer 
 
 
 /**
+ * What becomes of an account's submissions when it signs out.
+ */
+
+public enum SignOut: Equatable, Hashable {
+
+    /**
+     * They are kept, and wait for the account to come back.
+     */
+    case keep
+    /**
+     * They end: what can't have happened is cancelled, what is in doubt is abandoned. Requests,
+     * results and intents are deleted; only what recognises late duplicates stays, without a URL or a
+     * body.
+     */
+    case purge
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension SignOut: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeSignOut: FfiConverterRustBuffer {
+    typealias SwiftType = SignOut
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SignOut {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .keep
+
+        case 2: return .purge
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: SignOut, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .keep:
+            writeInt(&buf, Int32(1))
+
+
+        case .purge:
+            writeInt(&buf, Int32(2))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSignOut_lift(_ buf: RustBuffer) throws -> SignOut {
+    return try FfiConverterTypeSignOut.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSignOut_lower(_ value: SignOut) -> RustBuffer {
+    return FfiConverterTypeSignOut.lower(value)
+}
+
+
+
+/**
  * What the database said. Nothing half-done is left behind.
  */
 public
@@ -7826,7 +9294,9 @@ enum StorageError: Swift.Error, Equatable, Hashable, Foundation.LocalizedError {
          */detail: String
     )
     /**
-     * The file's content is damaged. Keep it: it holds keys that must not be lost.
+     * The file's content is damaged. Keep it: it holds keys that must not be lost. Met while the
+     * outbox is open: close it and open it again, which saves what can be read into a new file and
+     * tells so in `OpenReport`.
      */
     case Corrupt(
         /**
@@ -8373,6 +9843,47 @@ public enum WaitingFor: Equatable, Hashable {
      * For its account to sign in.
      */
     case signedOut
+    /**
+     * For the one before it in its lane: to be settled; or, if that was rejected or given up, for
+     * `release_lane`.
+     */
+    case lane(
+        /**
+         * The one before it.
+         */id: SubmissionId
+    )
+    /**
+     * For a newer one of its latest-wins key: it goes on only if that ends without success.
+     */
+    case newer(
+        /**
+         * The newer one.
+         */id: SubmissionId
+    )
+    /**
+     * For an older one of its latest-wins key, which is on the wire, or which others depend on.
+     */
+    case older(
+        /**
+         * The older one.
+         */id: SubmissionId
+    )
+    /**
+     * For a submission whose success it depends on.
+     */
+    case parent(
+        /**
+         * The parent.
+         */id: SubmissionId
+    )
+    /**
+     * For a status probe, which is asked at this time.
+     */
+    case probe(
+        /**
+         * The time.
+         */at: Date
+    )
 
 
 
@@ -8411,6 +9922,21 @@ public struct FfiConverterTypeWaitingFor: FfiConverterRustBuffer {
         case 6: return .credentials
 
         case 7: return .signedOut
+
+        case 8: return .lane(id: try FfiConverterTypeSubmissionId.read(from: &buf)
+        )
+
+        case 9: return .newer(id: try FfiConverterTypeSubmissionId.read(from: &buf)
+        )
+
+        case 10: return .older(id: try FfiConverterTypeSubmissionId.read(from: &buf)
+        )
+
+        case 11: return .parent(id: try FfiConverterTypeSubmissionId.read(from: &buf)
+        )
+
+        case 12: return .probe(at: try FfiConverterTimestamp.read(from: &buf)
+        )
 
         default: throw UniffiInternalError.unexpectedEnumCase
         }
@@ -8451,6 +9977,31 @@ public struct FfiConverterTypeWaitingFor: FfiConverterRustBuffer {
 
         case .signedOut:
             writeInt(&buf, Int32(7))
+
+
+        case let .lane(id):
+            writeInt(&buf, Int32(8))
+            FfiConverterTypeSubmissionId.write(id, into: &buf)
+
+
+        case let .newer(id):
+            writeInt(&buf, Int32(9))
+            FfiConverterTypeSubmissionId.write(id, into: &buf)
+
+
+        case let .older(id):
+            writeInt(&buf, Int32(10))
+            FfiConverterTypeSubmissionId.write(id, into: &buf)
+
+
+        case let .parent(id):
+            writeInt(&buf, Int32(11))
+            FfiConverterTypeSubmissionId.write(id, into: &buf)
+
+
+        case let .probe(at):
+            writeInt(&buf, Int32(12))
+            FfiConverterTimestamp.write(at, into: &buf)
 
         }
     }
@@ -8897,6 +10448,30 @@ fileprivate struct FfiConverterOptionTypeOutcome: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeSalvage: FfiConverterRustBuffer {
+    typealias SwiftType = Salvage?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeSalvage.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeSalvage.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeServerProfile: FfiConverterRustBuffer {
     typealias SwiftType = ServerProfile?
 
@@ -8945,6 +10520,30 @@ fileprivate struct FfiConverterOptionTypeSnapshot: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeStatusProbe: FfiConverterRustBuffer {
+    typealias SwiftType = StatusProbe?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeStatusProbe.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeStatusProbe.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeTlsConfig: FfiConverterRustBuffer {
     typealias SwiftType = TlsConfig?
 
@@ -8969,6 +10568,30 @@ fileprivate struct FfiConverterOptionTypeTlsConfig: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeUploadProgress: FfiConverterRustBuffer {
+    typealias SwiftType = UploadProgress?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeUploadProgress.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeUploadProgress.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeEffect: FfiConverterRustBuffer {
     typealias SwiftType = Effect?
 
@@ -8985,6 +10608,78 @@ fileprivate struct FfiConverterOptionTypeEffect: FfiConverterRustBuffer {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeEffect.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeHoldReason: FfiConverterRustBuffer {
+    typealias SwiftType = HoldReason?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeHoldReason.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeHoldReason.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeLanePolicy: FfiConverterRustBuffer {
+    typealias SwiftType = LanePolicy?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeLanePolicy.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeLanePolicy.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeListState: FfiConverterRustBuffer {
+    typealias SwiftType = ListState?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeListState.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeListState.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -9215,6 +10910,81 @@ fileprivate struct FfiConverterSequenceTypeHeader: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeHeldCount: FfiConverterRustBuffer {
+    typealias SwiftType = [HeldCount]
+
+    public static func write(_ value: [HeldCount], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeHeldCount.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [HeldCount] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [HeldCount]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeHeldCount.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeParentPart: FfiConverterRustBuffer {
+    typealias SwiftType = [ParentPart]
+
+    public static func write(_ value: [ParentPart], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeParentPart.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [ParentPart] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [ParentPart]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeParentPart.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypePartValue: FfiConverterRustBuffer {
+    typealias SwiftType = [PartValue]
+
+    public static func write(_ value: [PartValue], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypePartValue.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [PartValue] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [PartValue]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypePartValue.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeReceipt: FfiConverterRustBuffer {
     typealias SwiftType = [Receipt]
 
@@ -9257,6 +11027,31 @@ fileprivate struct FfiConverterSequenceTypeReconciled: FfiConverterRustBuffer {
         seq.reserveCapacity(Int(len))
         for _ in 0 ..< len {
             seq.append(try FfiConverterTypeReconciled.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeSettleTimes: FfiConverterRustBuffer {
+    typealias SwiftType = [SettleTimes]
+
+    public static func write(_ value: [SettleTimes], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeSettleTimes.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SettleTimes] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [SettleTimes]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeSettleTimes.read(from: &buf))
         }
         return seq
     }
@@ -9601,7 +11396,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_sign_in() != 48787) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_outbox_sign_out() != 53698) {
+    if (uniffi_submit_once_checksum_method_outbox_sign_out() != 19370) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_signed_in() != 47324) {
@@ -9628,7 +11423,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_discard() != 32585) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_outbox_list() != 32240) {
+    if (uniffi_submit_once_checksum_method_outbox_list() != 8657) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_open_report() != 60249) {
@@ -9637,10 +11432,16 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_reconcile() != 23880) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_submit_once_checksum_method_outbox_release_lane() != 17509) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_submit_once_checksum_method_outbox_resolve() != 6936) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_outbox_retain() != 48955) {
+    if (uniffi_submit_once_checksum_method_outbox_resolve_all() != 39048) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_method_outbox_retain() != 25925) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_snapshot() != 61196) {
@@ -9649,7 +11450,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_start() != 57377) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_outbox_stats() != 22969) {
+    if (uniffi_submit_once_checksum_method_outbox_stats() != 36174) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_submit() != 39922) {
@@ -9661,7 +11462,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_suspend() != 37062) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_outbox_wake() != 791) {
+    if (uniffi_submit_once_checksum_method_outbox_wake() != 60494) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_set_progress_listener() != 56526) {
@@ -9688,7 +11489,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_wind_down() != 33629) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_progresslistener_progressed() != 12747) {
+    if (uniffi_submit_once_checksum_method_progresslistener_progressed() != 29654) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_constructor_cancellation_new() != 30121) {

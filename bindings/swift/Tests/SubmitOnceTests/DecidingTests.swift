@@ -1,6 +1,7 @@
 import Foundation
-import SubmitOnce
 import XCTest
+
+@testable import SubmitOnce
 
 /// What an app or its user decides: to cancel, to resolve, to try again now.
 final class DecidingTests: OutboxTestCase {
@@ -74,6 +75,25 @@ final class DecidingTests: OutboxTestCase {
         let summary = try await server.summary()
         XCTAssertEqual(summary.requests, 2)
         XCTAssertEqual(summary.maxKeysPerPath, 1)
+    }
+
+    func testAllThatIsHeldForAReasonIsDecidedAtOnce() async throws {
+        let server = try ReferenceServer()
+        let outbox = try await open(server)
+        let first = try await outbox.heldOrder(server)
+        let second = try await outbox.heldOrder(server)
+        let stats = try await outbox.stats()
+        XCTAssertEqual(stats.heldByReason, [.outcomeUnknown: 2])
+        let list = try await outbox.list(ListFilter(reason: .outcomeUnknown))
+        XCTAssertEqual(list.snapshots.map(\.id), [first.id, second.id])
+        let others = try await outbox.resolveAll(heldFor: .restored, as: .giveUp)
+        XCTAssertEqual(others, ResolvedAll(resolved: 0, refused: 0))
+        let withoutConsent = try await outbox.resolveAll(heldFor: .outcomeUnknown, as: .retrySameKey())
+        XCTAssertEqual(withoutConsent, ResolvedAll(resolved: 0, refused: 2))
+        let done = try await outbox.resolveAll(heldFor: .outcomeUnknown, as: .giveUp)
+        XCTAssertEqual(done, ResolvedAll(resolved: 2, refused: 0))
+        let settled = try await outbox.list(.settled)
+        XCTAssertEqual(settled.snapshots.map(\.state), [.abandoned, .abandoned])
     }
 
     func testWakingEndsABackoffEarly() async throws {

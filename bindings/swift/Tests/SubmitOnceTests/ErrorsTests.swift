@@ -31,7 +31,7 @@ final class ErrorsTests: OutboxTestCase {
             (OutboxError.Invalid(field: "a", problem: "b"), .invalid(field: "a", problem: "b")),
             (OutboxError.HeaderRefused(name: "a", reason: "b"), .headerRefused(name: "a", reason: "b")),
             (OutboxError.BodyTooLarge(bytes: .max, most: 1), .bodyTooLarge(bytes: .max, most: 1)),
-            (OutboxError.NotYetSupported(feature: .lanes), .notYetSupported(.lanes)),
+            (OutboxError.UnknownParent(id: text), .unknownParent(id)),
             (
                 OutboxError.KeyReused(id: text, existing: raw, differs: ["url"]),
                 .keyReused(id: id, existing: snapshot, differs: ["url"])
@@ -81,7 +81,8 @@ final class ErrorsTests: OutboxTestCase {
         func advice(_ reason: SubmitOnceError.Reason) -> String {
             switch reason {
             case .closed, .cannotOpen: "open again"
-            case .malformedID, .invalid, .headerRefused, .bodyTooLarge, .notYetSupported: "mend it"
+            case .malformedID, .invalid, .headerRefused, .bodyTooLarge: "mend it"
+            case .unknownParent: "submit the parent first"
             case .keyReused, .idTooOld, .unknownID: "look for the ID"
             case .queueFull: "drain"
             case .notSignedIn: "sign in"

@@ -105,6 +105,54 @@ final class GuideTests: OutboxTestCase {
         XCTAssertEqual(decided.outcome?.text, #"{"order":7}"#)
     }
 
+    func testWhatHangsTogether() async throws {
+        let server = try ReferenceServer()
+        let outbox = try await open(server)
+        let (first, second, draft) = (try SubmissionID.new(), try SubmissionID.new(), try SubmissionID.new())
+        let (order, photo) = (try SubmissionID.new(), try SubmissionID.new())
+        let jpeg = Data([0xff, 0xd8, 0xff])
+        // guide: order
+        // Within a lane, one after the other, in the order of acceptance.
+        try await outbox.submit(Submission(first, to: "/chats/7", body: .json("Hello!"), lane: "chat/7"))
+        try await outbox.submit(Submission(second, to: "/chats/7", body: .json("Tea?"), lane: "chat/7"))
+        // Of a latest-wins key only the last counts: an older one that wasn't sent is superseded.
+        try await outbox.submit(
+            Submission(
+                draft, to: "/drafts/42", body: .json("Dear"), method: "PUT", effect: .overwrite, replaces: "draft/42"))
+        // A child is sent after its parent has succeeded, with a part of the parent's result.
+        try await outbox.submit(Submission(order, to: "/orders", body: .json(["item": "tea"])))
+        try await outbox.submit(
+            Submission(photo, to: "/orders/{order}/photo", body: .bytes(jpeg, contentType: "image/jpeg"))
+                .part(of: order, from: .jsonPointer(pointer: "/effect"), into: .path(placeholder: "{order}")))
+        // end
+        _ = try await outbox.drain(for: .seconds(30))
+        for id in [first, second, draft, order, photo] {
+            try await outbox.settled(id)
+        }
+        let number = try await outbox.snapshot(of: order).effectNumber()
+        let paths = try await server.records().map(\.path)
+        XCTAssertTrue(paths.contains("/orders/\(number)/photo"), "\(paths)")
+    }
+
+    func testTheServerIsAskedWhatBecameOfOne() async throws {
+        let server = try ReferenceServer("--optional-key")
+        try await server.script(#""commit_then_drop""#, path: "/orders")
+        try await server.always(
+            #"{"respond":{"status":200,"body":"[{\"order\":7}]","content_type":"application/json"}}"#,
+            path: "/mine"
+        )
+        let outbox = try await open(server, profile: ServerProfile(.unkeyed))
+        let id = try SubmissionID.new()
+        // guide: probes
+        // Asked where nothing else can tell. The first of the list is the effect; without one, there is none.
+        let probe = StatusProbe(url: "/mine?client_id={id}", pointer: "/0")
+        try await outbox.submit(Submission(id, to: "/orders", body: .json(["item": "tea"]), probe: probe))
+        // end
+        try await outbox.start()
+        let settled = try await outbox.settled(id)
+        XCTAssertEqual(settled.outcome?.text, #"{"order":7}"#)
+    }
+
     func testCredentialsAreAskedForAndNeverStored() async throws {
         let server = try ReferenceServer("--accept-token", "Bearer good")
         let tokens = TokenStore()
@@ -142,13 +190,30 @@ final class GuideTests: OutboxTestCase {
         }
     }
 
+    func testSigningOutAndWhatIsHeldInACopy() async throws {
+        let outbox = try await open(ReferenceServer())
+        try await outbox.signIn("ada")
+        try await outbox.submit(order(account: "ada"))
+        // guide: signing out
+        let report = try await outbox.signOut(.purge)
+        print("\(report.cancelled) never happened, \(report.abandoned) may have")
+        // end
+        XCTAssertEqual([report.cancelled, report.abandoned], [1, 0])
+        // guide: copies
+        if outbox.openReport.restored {
+            // The user has looked at what the original sent, and wants all of it sent from here.
+            try await outbox.resolveAll(heldFor: .restored, as: .retrySameKey(acceptSecondEffect: true))
+        }
+        // end
+    }
+
     /// The page shows this file's marked parts, and nothing else that is marked as tested; the README the
     /// first of them.
     func testTheGuideShowsWhatRuns() throws {
         let source = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
         let marked = source.matches(of: /(?m)^ *\/\/ guide: .*\n((?s:.*?))^ *\/\/ end$/)
             .map { Self.trimmed(String($0.1)) }
-        XCTAssertEqual(marked.count, 6)
+        XCTAssertEqual(marked.count, 10)
         XCTAssertEqual(Set(try shown(in: "docs/swift.md")), Set(marked))
         XCTAssertEqual(try shown(in: "README.md"), Array(marked.prefix(1)))
     }

@@ -21,8 +21,8 @@ final class LimitsTests: OutboxTestCase {
             { $0.serverWaitMost += .milliseconds(1) }, { $0.quietTime = .milliseconds(1) },
             { $0.retryAttempts += 1 }, { $0.retryTime += .milliseconds(1) }, { $0.busyAttempts += 1 },
             { $0.busyTime += .milliseconds(1) }, { $0.horizon += .milliseconds(1) },
-            { $0.keepResults += .seconds(1) }, { $0.keepTombstones += .seconds(1) },
-            { $0.keepChanges += 1 },
+            { $0.keepResults += .seconds(1) }, { $0.keepResultsCount += 1 }, { $0.keepResultsBytes += 1 },
+            { $0.keepTombstones += .seconds(1) }, { $0.keepChanges += 1 },
         ]
         XCTAssertEqual(changes.count, Mirror(reflecting: Limits()).children.count)
         try assertEachReachesTheCore(Limits(), changes, { try $0.lowered() }, { Limits($0) })
@@ -33,6 +33,7 @@ final class LimitsTests: OutboxTestCase {
             { $0.name += "!" }, { $0.keyPlace = .query(name: "key") }, { $0.keySpelling = .sfString },
             { $0.effect = .overwrite }, { $0.retention = nil }, { $0.quietTime += .milliseconds(1) },
             { $0.locks.toggle() }, { $0.abortsHandlers.toggle() }, { $0.gatewayMayResend.toggle() },
+            { $0.latestWins.toggle() },
             { $0.keyScope = $0.keyScope == .device ? .account : .device }, { $0.replaysSuccess.toggle() },
             { $0.errorsAreReplayed = $0.errorsAreReplayed == .all ? .nothing : .all },
         ]

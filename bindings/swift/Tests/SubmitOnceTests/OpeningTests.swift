@@ -21,6 +21,8 @@ final class OpeningTests: OutboxTestCase {
         let outbox = try await Outbox.open(at: file)
         XCTAssertTrue(outbox.openReport.created)
         XCTAssertFalse(outbox.openReport.shared)
+        XCTAssertFalse(outbox.openReport.restored)
+        XCTAssertNil(outbox.openReport.salvaged)
         XCTAssertTrue(FileManager.default.fileExists(atPath: file.path(percentEncoded: false)))
         await outbox.close()
         let again = try await Outbox.open(at: file)
@@ -79,18 +81,22 @@ final class OpeningTests: OutboxTestCase {
         XCTAssertEqual(refusal, .storage(.moved))
     }
 
+    // P11: what can be read of it is saved; here that is nothing.
     func testADamagedDatabaseIsReportedAndKept() async throws {
-        let outbox = try await open(ReferenceServer())
-        try await outbox.submitAll(orders(50))
-        await outbox.close()
+        let first = try await open(ReferenceServer())
+        try await first.submitAll(orders(50))
+        await first.close()
         let size = try Data(contentsOf: database).count
         let file = try FileHandle(forUpdating: database)
         try file.seek(toOffset: 200)
         try file.write(contentsOf: Data(repeating: 0x5A, count: size - 200))
         try file.close()
-        let refusal = try await opening()
-        XCTAssertEqual(refusal, .storage(.corrupt))
-        XCTAssertEqual(try Data(contentsOf: database).count, size)
+        let damaged = try Data(contentsOf: database)
+        let outbox = try await open()
+        let salvaged = try XCTUnwrap(outbox.openReport.salvaged)
+        XCTAssertEqual(try Data(contentsOf: URL(filePath: salvaged.keptAt)), damaged)
+        let list = try await outbox.list()
+        XCTAssertEqual(Int(salvaged.submissions), list.snapshots.count)
     }
 
     // Cancellation may come at any moment: whoever asked gets the outbox, or it doesn't stay open.
@@ -109,6 +115,39 @@ final class OpeningTests: OutboxTestCase {
             }
             await (try Outbox.open(at: file, limits: other)).close()
         }
+    }
+
+    // P11, P13: in a copy nobody knows what the original has sent.
+    func testInACopyEverythingIsHeldUntilItIsReleased() async throws {
+        let server = try ReferenceServer()
+        let copy = folder.appending(path: "copy.sqlite3")
+        let original = try await Outbox.open(
+            at: database, baseURL: server.url, limits: .quick, installID: "an installation")
+        let order = try order()
+        try await original.submit(order)
+        await original.close()
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        where name.hasPrefix("outbox.sqlite3") {
+            try FileManager.default.copyItem(
+                at: folder.appending(path: name),
+                to: folder.appending(path: "copy.sqlite3" + name.dropFirst("outbox.sqlite3".count))
+            )
+        }
+        let outbox = try await Outbox.open(
+            at: copy, baseURL: server.url, limits: .quick, installID: "another installation")
+        addTeardownBlock { await outbox.close() }
+        XCTAssertTrue(outbox.openReport.restored)
+        let report = try await outbox.drain(for: long)
+        XCTAssertEqual(report.attempts, 0)
+        let held = try await outbox.snapshot(of: order.id)
+        XCTAssertEqual(held.state, .held(.restored))
+        let done = try await outbox.resolveAll(
+            heldFor: .restored, as: .retrySameKey(acceptSecondEffect: true))
+        XCTAssertEqual(done, ResolvedAll(resolved: 1, refused: 0))
+        let sent = try await outbox.drain(for: long)
+        XCTAssertEqual(sent.succeeded, 1)
+        let summary = try await server.summary()
+        XCTAssertEqual([summary.requests, summary.effects], [1, 1])
     }
 
     func testEveryPartOfTheConfigurationIsTaken() async throws {

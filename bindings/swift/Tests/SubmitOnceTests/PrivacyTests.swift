@@ -38,12 +38,16 @@ final class PrivacyTests: XCTestCase {
             method: "POST",
             url: "https://example.com/\(secret)",
             effect: .keyed,
+            lane: secret,
+            replaces: secret,
             state: .succeeded,
             revision: 3,
             waitingFor: nil,
             attempts: 1,
+            nextAttemptAt: nil,
             inDoubt: false,
             acceptedAt: Date(timeIntervalSince1970: 0),
+            progress: nil,
             lastProblem: nil,
             outcome: outcome(),
             lateEvidence: nil
@@ -59,7 +63,8 @@ final class PrivacyTests: XCTestCase {
             headers: [Header(name: "X-Name", value: secret)],
             lane: secret,
             replaces: secret,
-            probe: secret
+            parts: [ParentPart(of: UUID(), from: .header(name: secret), into: .query(name: secret))],
+            probe: StatusProbe(url: secret)
         )
         assertHides(submission)
         XCTAssertTrue("\(submission)".contains(submission.id.uuidString))
@@ -103,6 +108,14 @@ final class PrivacyTests: XCTestCase {
 
     func testAResultThatSomebodyTypedInIsHidden() {
         assertHides(Resolution.itHappened(result: secret))
+        let value = PartValue(into: .query(name: "order"), json: secret)
+        assertHides(value)
+        assertHides(Resolution.fillParts([value]))
+    }
+
+    func testAProbeHidesItsURLAndAReportWhoSignedOut() {
+        assertHides(StatusProbe(url: "/orders?client=\(secret)", pointer: "/0"))
+        assertHides(SignedOutReport(account: secret, kept: 1, cancelled: 2, abandoned: 3, succeeded: 4))
     }
 
     func testFinalStatesKnowThatTheyAre() {

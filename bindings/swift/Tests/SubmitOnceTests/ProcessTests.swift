@@ -65,6 +65,8 @@ final class ProcessTests: OutboxTestCase {
             ("cancel", { _ = try await outbox.cancel(next.id) }),
             ("wake", { try await outbox.wake(id) }),
             ("resolve", { try await outbox.resolve(held.id, revision: held.revision, as: .giveUp) }),
+            ("resolveAll", { try await outbox.resolveAll(heldFor: .outcomeUnknown, as: .giveUp) }),
+            ("releaseLane", { try await outbox.releaseLane("orders") }),
             ("signIn", { try await outbox.signIn("ann") }),
             ("supply", { try await outbox.supply(.bearer("t"), of: "ann") }),
             ("signedIn", { _ = try await outbox.signedIn() }),

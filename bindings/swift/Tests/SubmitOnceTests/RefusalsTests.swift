@@ -67,18 +67,42 @@ final class RefusalsTests: OutboxTestCase {
         XCTAssertEqual(refusal, .bodyTooLarge(bytes: 11, most: 10))
     }
 
-    func testWhatIsntSupportedYetSaysSo() async throws {
+    func testWhatCantHangTogetherIsRefusedByItsField() async throws {
         let outbox = try await open(ReferenceServer())
-        var submissions = try orders(4)
-        submissions[0].lane = secret
-        submissions[1].replaces = "draft"
-        submissions[1].method = "PUT"
-        submissions[2].after = [try SubmissionID.new()]
-        submissions[3].probe = "/orders/1"
-        let features: [Feature] = [.lanes, .latestWins, .dependencies, .probes]
-        for (submission, feature) in zip(submissions, features) {
+        let plain = try order()
+        let changes: [(String, (inout Submission) -> Void)] = [
+            ("lane", { $0.lane = "" }),
+            ("lane_policy", { $0.lanePolicy = .continue }),
+            ("replaces", { $0.replaces = "draft" }),
+            (
+                "replaces",
+                {
+                    $0.effect = .overwrite
+                    $0.replaces = "draft"
+                    $0.lane = "drafts"
+                }
+            ),
+            ("priority", { $0.priority = 101 }),
+        ]
+        for (field, change) in changes {
+            var order = plain
+            change(&order)
+            let submission = order
             let refusal = try await refused { try await outbox.submit(submission) }
-            XCTAssertEqual(refusal, .notYetSupported(feature))
+            guard case .invalid(field, _) = refusal else { return XCTFail("\(field): \(refusal)") }
+        }
+        let stats = try await outbox.stats()
+        XCTAssertEqual(stats.accepted, 0)
+    }
+
+    func testAParentThatIsntKnownIsNamed() async throws {
+        let outbox = try await open(ReferenceServer())
+        let parent = try SubmissionID.new()
+        let photo = try order().part(
+            of: parent, from: .jsonPointer(pointer: "/effect"), into: .query(name: "order"))
+        for child in [try order().after(parent), photo] {
+            let refusal = try await refused { try await outbox.submit(child) }
+            XCTAssertEqual(refusal, .unknownParent(parent))
         }
     }
 
@@ -167,7 +191,10 @@ final class RefusalsTests: OutboxTestCase {
         var limits = Limits.quick
         limits.keepResults = .milliseconds(1)
         limits.keepTombstones = .milliseconds(1)
-        let outbox = try await open(server, limits: limits)
+        // Nothing is forgotten before its server has forgotten the key.
+        var profile = ServerProfile(.standard)
+        profile.retention = .zero
+        let outbox = try await open(server, limits: limits, profile: profile)
         let order = try order()
         // Ages are believed by a server's clock alone.
         let date = #"["Date","Fri, 01 Jan 2100 00:00:00 GMT"]"#

@@ -22,6 +22,26 @@ final class UploadsTests: OutboxTestCase {
         try await eventually("nobody listens") { !outbox.observing.progress.isListening }
     }
 
+    // Nobody has to listen for it.
+    func testASnapshotShowsHowFarItsUploadHasCome() async throws {
+        let server = try ReferenceServer()
+        let outbox = try await open(server)
+        let photo = try photo()
+        try await server.script(#"{"hold_before":"gate"}"#, path: photo.url)
+        try await outbox.submit(photo)
+        let before = try await outbox.snapshot(of: photo.id)
+        XCTAssertNil(before.progress)
+        try await outbox.start()
+        try await server.await(#"{"held":"gate"}"#)
+        try await eventually("it has come to its last byte") {
+            try await outbox.snapshot(of: photo.id).progress
+                == UploadProgress(id: photo.id, sent: 1 << 20, total: 1 << 20)
+        }
+        try await server.release("gate")
+        let after = try await outbox.settled(photo.id)
+        XCTAssertNil(after.progress)
+    }
+
     func testSmallBodiesArentWorthTelling() async throws {
         let outbox = try await open(ReferenceServer())
         let photo = try photo()

@@ -105,6 +105,7 @@ final class ValuesTests: OutboxTestCase {
             ("maxInFlight", \.maxInFlight), ("maxQueued", \.maxQueued), ("inlineBodyBytes", \.inlineBodyBytes),
             ("maxAnswerBytes", \.maxAnswerBytes), ("retryAttempts", \.retryAttempts),
             ("busyAttempts", \.busyAttempts), ("keepChanges", \.keepChanges),
+            ("keepResultsCount", \.keepResultsCount),
         ]
         for (name, path) in cases {
             for number in [-1, Int(UInt32.max) + 1, Int.max, Int.min] {
@@ -122,6 +123,10 @@ final class ValuesTests: OutboxTestCase {
         limits.maxBodyBytes = -1
         let negative = limits
         try await invalid("limits.maxBodyBytes") { _ = try await Outbox.open(at: database, limits: negative) }
+        limits = Limits()
+        limits.keepResultsBytes = -1
+        let less = limits
+        try await invalid("limits.keepResultsBytes") { _ = try await Outbox.open(at: database, limits: less) }
     }
 
     func testAURLThatIsNoFilesIsRefusedByName() async throws {
@@ -154,12 +159,17 @@ final class ValuesTests: OutboxTestCase {
         }
     }
 
-    func testPrioritiesMayBeAnyNumber() async throws {
+    func testPrioritiesGoFromTheNegativeOfAHundredToAHundred() async throws {
         let outbox = try await open(ReferenceServer())
-        for priority in [Int32.min, 0, Int32.max] {
+        for priority in [Int32.min, -101, -100, 0, 100, 101, Int32.max] {
             var order = try order()
             order.priority = priority
-            try await outbox.submit(order)
+            let submission = order
+            if (-100...100).contains(priority) {
+                try await outbox.submit(submission)
+            } else {
+                try await invalid("priority") { try await outbox.submit(submission) }
+            }
         }
         let report = try await outbox.drain(for: long)
         XCTAssertEqual(report.succeeded, 3)

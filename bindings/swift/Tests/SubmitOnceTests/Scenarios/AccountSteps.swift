@@ -6,7 +6,10 @@ let accountSteps: [String: Kind] = [
         let account = try members.text("account")
         return doingOnOutbox { try await $0.signIn(account) }
     },
-    "sign_out": { _ in doingOnOutbox { try await $0.signOut() } },
+    "sign_out": { members in
+        let how = try members.jsonIfAny("how")?.constant(of: [SignOut.keep, .purge]) ?? .keep
+        return onOutbox { try await $0.signOut(how).form }
+    },
     "signed_in": { _ in onOutbox { JSON(try await $0.signedIn()) } },
     "supply_credentials": { members in
         let account = try members.text("account")

@@ -6,6 +6,7 @@ struct Config: Sendable {
     var limits: [String: JSON] = [:]
     var baseURL: String?
     var userAgent: String?
+    var installID: String?
 
     init() {}
 
@@ -16,6 +17,7 @@ struct Config: Sendable {
             config.limits = try members.jsonIfAny("limits")?.object() ?? [:]
             config.baseURL = try members.textIfAny("base_url")
             config.userAgent = try members.textIfAny("user_agent")
+            config.installID = try members.textIfAny("install_id")
             return config
         }
     }
@@ -27,6 +29,7 @@ struct Config: Sendable {
         config.limits = other.limits.merging(limits) { _, own in own }
         config.baseURL = baseURL ?? other.baseURL
         config.userAgent = userAgent ?? other.userAgent
+        config.installID = installID ?? other.installID
         return config
     }
 }
@@ -54,6 +57,7 @@ extension ServerProfile {
             "locks": .bool(raw.locks),
             "aborts_handlers": .bool(raw.abortsHandlers),
             "gateway_may_resend": .bool(raw.gatewayMayResend),
+            "latest_wins": .bool(raw.latestWins),
             "key_scope": .string(snakeCase(raw.keyScope)),
             "replays_success": .bool(raw.replaysSuccess),
             "errors_are_replayed": .string(snakeCase(raw.errorsAreReplayed)),

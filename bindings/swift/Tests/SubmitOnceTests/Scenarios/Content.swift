@@ -17,9 +17,12 @@ func content(_ json: JSON) throws -> Content {
         let expiresIn = try members.wholeIfAny("expires_in_ms")
         let unmeteredOnly = try members.jsonIfAny("unmetered_only")?.flag() ?? false
         let lane = try members.textIfAny("lane")
+        let policies: [LanePolicy] = [.block, .continue, .rejectRest]
+        let lanePolicy = try members.jsonIfAny("lane_policy")?.constant(of: policies)
         let replaces = try members.textIfAny("replaces")
         let after = try members.jsonIfAny("after")?.items().map { try $0.text() } ?? []
-        let probe = try members.textIfAny("probe")
+        let parts = try members.jsonIfAny("parts")?.items().map { try part($0) } ?? []
+        let probe = try members.jsonIfAny("probe").map { try statusProbe($0) }
         return { folder in
             try Submission(
                 SubmissionID.parse(id),
@@ -33,8 +36,10 @@ func content(_ json: JSON) throws -> Content {
                 expiresAt: expiresIn.map { Date(timeIntervalSinceNow: Double($0) / 1000) },
                 unmeteredOnly: unmeteredOnly,
                 lane: lane,
+                lanePolicy: lanePolicy,
                 replaces: replaces,
                 after: after.map { try SubmissionID.parse($0) },
+                parts: parts.map { try $0() },
                 probe: probe
             )
         }

@@ -29,8 +29,7 @@ extension SubmitOnceError {
             ["name": "HeaderRefused", "header": .string(name), "reason": .string(reason)]
         case .bodyTooLarge(let bytes, let most):
             ["name": "BodyTooLarge", "bytes": JSON(bytes), "most": JSON(most)]
-        case .notYetSupported(let feature):
-            ["name": "NotYetSupported", "feature": .string(snakeCase(feature))]
+        case .unknownParent(let id): ["name": "UnknownParent", "id": JSON(id)]
         case .keyReused(let id, let existing, let differs):
             ["name": "KeyReused", "id": JSON(id), "existing": try existing.form(), "differs": JSON(differs)]
         case .idTooOld(let id): ["name": "IdTooOld", "id": JSON(id)]

@@ -5,7 +5,19 @@ import Foundation
 // The JSON forms of what calls give back. Times are left out: no scenario could know them.
 
 extension OpenReport {
-    var form: JSON { ["created": .bool(created), "lost_changes": JSON(lostChanges), "shared": .bool(shared)] }
+    var form: JSON {
+        [
+            "created": .bool(created),
+            "lost_changes": JSON(lostChanges),
+            "shared": .bool(shared),
+            "restored": .bool(restored),
+            "salvaged": salvaged?.form ?? .null,
+        ]
+    }
+}
+
+extension Salvage {
+    fileprivate var form: JSON { ["submissions": JSON(submissions), "damaged": JSON(damaged)] }
 }
 
 extension Receipt {
@@ -22,12 +34,17 @@ extension Snapshot {
             "method": .string(method),
             "url": .string(url),
             "effect": .string(effect.name),
+            "lane": JSON(lane),
+            "replaces": JSON(replaces),
             "state": .string(state.name),
             "reason": JSON(state.reason),
             "revision": JSON(revision),
             "waiting_for": JSON(waitingFor?.name),
+            "waiting_for_id": JSON(waitingFor?.other?.lowered()),
             "attempts": JSON(attempts),
+            "has_next_attempt": .bool(nextAttemptAt != nil),
             "in_doubt": .bool(inDoubt),
+            "progress": progress.map { ["sent": JSON($0.sent), "total": JSON($0.total)] } ?? .null,
             "last_problem": JSON(lastProblem),
             "outcome": try outcome?.form() ?? .null,
             "late_evidence": JSON(lateEvidence),
@@ -69,6 +86,19 @@ extension WaitingFor {
         case .gate: "gate"
         case .credentials: "credentials"
         case .signedOut: "signed_out"
+        case .lane: "lane"
+        case .newer: "newer"
+        case .older: "older"
+        case .parent: "parent"
+        case .probe: "probe"
+        }
+    }
+
+    /// The other submission that it waits for.
+    fileprivate var other: UUID? {
+        switch self {
+        case .due, .network, .certificate, .unmetered, .gate, .credentials, .signedOut, .probe: nil
+        case .lane(let id), .newer(let id), .older(let id), .parent(let id): id
         }
     }
 }
@@ -147,19 +177,54 @@ extension Change {
 
 extension Stats {
     var form: JSON {
-        [
+        let byReason = Dictionary(uniqueKeysWithValues: heldByReason.map { (snakeCase($0), JSON($1)) })
+        return [
             "pending": JSON(pending),
             "in_flight": JSON(inFlight),
             "held": JSON(held),
+            "held_by_reason": .object(byReason),
+            "in_doubt": JSON(inDoubt),
+            "queued_bytes": JSON(queuedBytes),
+            "result_bytes": JSON(resultBytes),
+            "database_bytes": JSON(databaseBytes),
+            "submit_calls": JSON(submitCalls),
             "accepted": JSON(accepted),
             "joined": JSON(joined),
             "replayed": JSON(replayed),
             "reuse_refused": JSON(reuseRefused),
+            "succeeded": JSON(succeeded),
+            "rejected": JSON(rejected),
+            "cancelled": JSON(cancelled),
+            "expired": JSON(expired),
+            "superseded": JSON(superseded),
+            "abandoned": JSON(abandoned),
             "attempts": JSON(attempts),
+            "retries_after_answer": JSON(retriesAfterAnswer),
+            "retries_after_silence": JSON(retriesAfterSilence),
+            "retries_after_no_connection": JSON(retriesAfterNoConnection),
+            "doubts_raised": JSON(doubtsRaised),
+            "doubts_settled": JSON(doubtsSettled),
             "duplicate_hit_rate": .fraction(duplicateHitRate),
             "reuse_refused_rate": .fraction(reuseRefusedRate),
             "abnormal_retry_rate": .fraction(abnormalRetryRate),
+            "time_to_settle": JSON(timeToSettle.reduce(0) { $0 + $1.count }),
             "last_cursor": JSON(lastCursor),
+        ]
+    }
+}
+
+extension ResolvedAll {
+    var form: JSON { ["resolved": JSON(resolved), "refused": JSON(refused)] }
+}
+
+extension SignedOutReport {
+    var form: JSON {
+        [
+            "account": JSON(account),
+            "kept": JSON(kept),
+            "cancelled": JSON(cancelled),
+            "abandoned": JSON(abandoned),
+            "succeeded": JSON(succeeded),
         ]
     }
 }

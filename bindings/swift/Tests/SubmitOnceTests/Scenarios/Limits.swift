@@ -42,6 +42,8 @@ private let all: [Limit] = [
     .time("busy_time", \.busyTime),
     .time("horizon", \.horizon),
     .time("keep_results", \.keepResults),
+    .count("keep_results_count", \.keepResultsCount),
+    Limit(name: "keep_results_bytes", shown: \.keepResultsBytes) { $0.keepResultsBytes = try $1.natural() },
     .time("keep_tombstones", \.keepTombstones),
     .count("keep_changes", \.keepChanges),
 ]

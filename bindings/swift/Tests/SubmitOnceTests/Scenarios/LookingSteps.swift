@@ -14,8 +14,7 @@ let lookingSteps: [String: Kind] = [
         }
     },
     "list": { members in
-        let filters: [ListFilter] = [.all, .moving, .held, .settled]
-        let filter = try members.jsonIfAny("filter")?.constant(of: filters) ?? .all
+        let filter = try members.jsonIfAny("filter").map { try listFilter($0) } ?? .all
         let after = try members.wholeIfAny("after") ?? 0
         let limit = try members.jsonIfAny("limit")?.number(as: Int.self) ?? 100
         return onOutbox { try await $0.list(filter, after: after, limit: limit).form() }
@@ -51,3 +50,15 @@ let lookingSteps: [String: Kind] = [
         }
     },
 ]
+
+private func listFilter(_ json: JSON) throws -> ListFilter {
+    try json.members { members in
+        ListFilter(
+            state: try members.jsonIfAny("state")?.constant(of: [ListState.moving, .held, .settled]),
+            reason: try members.jsonIfAny("reason")?.holdReason(),
+            account: try members.textIfAny("account"),
+            lane: try members.textIfAny("lane"),
+            replaces: try members.textIfAny("replaces")
+        )
+    }
+}

@@ -64,8 +64,15 @@ final class ScenarioStrictnessTests: XCTestCase {
             #"{"id": "a", "url": "b", "body": {"bytes": {"content_type": "c", "text": "d", "hexx": ""}}}"#,
             #"{"id": "a", "url": "b", "body": {"bytes": {"content_type": "c", "text": "d", "hex": ""}}}"#,
             #"{"id": "a", "url": "b", "priority": 4294967296}"#,
+            #"{"id": "a", "url": "b", "lane_policy": "stop"}"#,
+            #"{"id": "a", "url": "b", "probe": "c"}"#,
+            #"{"id": "a", "url": "b", "probe": {"url": "c", "path": "/0"}}"#,
+            #"{"id": "a", "url": "b", "parts": [{"parent": "c", "from": {"pointer": "/i"}, "into": {"json": "/a"}}]}"#,
+            #"{"id": "a", "url": "b", "parts": [{"parent": "c", "from": {"header": "d"}, "into": {"body": "/a"}}]}"#,
+            #"{"id": "a", "url": "b", "parts": [{"from": {"header": "d"}, "into": {"json": "/a"}}]}"#,
         ]
         try assertBroken(submissions.map { #"{"submit": {"submission": \#($0)}}"# }, read)
+        let value = #"{"into": {"body": "/a"}, "json": "1"}"#
         let steps = [
             #"{"submit": {"submission": {"id": "a", "url": "b"}, "times": 2}}"#,
             #"{"begin": {"slot": "a", "account": "b"}}"#,
@@ -76,7 +83,16 @@ final class ScenarioStrictnessTests: XCTestCase {
             #"{"wait": {"id": "a", "timeout_ms": -1}}"#,
             #"{"resolve": {"id": "a", "revision": 1, "decision": {"give_up": {"now": true}}}}"#,
             #"{"resolve": {"id": "a", "revision": 1, "decision": {"retry": {}}}}"#,
-            #"{"list": {"filter": "some"}}"#,
+            #"{"list": {"filter": "held"}}"#,
+            #"{"list": {"filter": {"state": "some"}}}"#,
+            #"{"list": {"filter": {"reason": "held"}}}"#,
+            #"{"list": {"filter": {"lanes": "a"}}}"#,
+            #"{"resolve_all": {"reason": "some", "decision": {"give_up": {}}}}"#,
+            #"{"resolve_all": {"reason": "damaged", "decision": {"fill_parts": {"values": [\#(value)]}}}}"#,
+            #"{"release_lane": {"lane": "a", "now": true}}"#,
+            #"{"release_lane": {}}"#,
+            #"{"sign_out": {"how": "keeps"}}"#,
+            #"{"copy_files": {"from": "a", "to": "b", "all": true}}"#,
             #"{"set_listener": {}}"#,
             #"{"set_listener": {"listening": 1}}"#,
             #"{"heard": {"by": "nobody"}}"#,
@@ -197,6 +213,9 @@ final class ScenarioStrictnessTests: XCTestCase {
             #"{"snapshot": {"id": 7}}"#: "7 is no text",
             #"{"open": {"with": {"limits": {"max_in_flihgt": 1}}}, "on": "b"}"#: "there is no limit",
             #"{"open": {"with": {"profile": "amazon"}}, "on": "b"}"#: #""amazon" is none of"#,
+            #"{"copy_files": {"from": "main.sqlite3", "to": "b"}}"#: "main.sqlite3 is open",
+            #"{"copy_files": {"from": "a", "to": "b"}}"#: "a isn't there",
+            #"{"copy_files": {"from": "a", "to": "main.sqlite3"}}"#: "main.sqlite3 is there",
             #"{"heard": {"by": "listener"}}"#: "no listener listens",
             #"{"server": {"get": "nothing"}}"#: "the control API says",
         ]

@@ -17,7 +17,7 @@ final class ScenariosTests: XCTestCase {
             }
         }
         print("\(played.count) scenarios played")
-        XCTAssertGreaterThanOrEqual(played.count, 81)
+        XCTAssertGreaterThanOrEqual(played.count, 87)
         XCTAssertEqual(Set(played).count, played.count, "two scenarios have one name")
     }
 

@@ -18,8 +18,13 @@ final class Stage: Sendable {
         self.folder = folder
     }
 
-    func open(_ name: String, _ outbox: Outbox) {
-        handles.withLock { $0[name] = Handle(outbox) }
+    func open(_ name: String, _ outbox: Outbox, _ file: String) {
+        handles.withLock { $0[name] = Handle(outbox, file) }
+    }
+
+    /// Some outbox has this file open.
+    func hasOpen(_ file: String) -> Bool {
+        handles.withLock { $0.values.contains { $0.hasOpen(file) } }
     }
 
     func handle(_ name: String) throws -> Handle {
@@ -37,10 +42,13 @@ final class Stage: Sendable {
 /// An outbox, with what its listeners have heard.
 final class Handle: Sendable {
     let outbox: Outbox
+    let file: String
+    private let isOpen = Locked(true)
     private let ears = Locked<[String: Ear]>([:])
 
-    init(_ outbox: Outbox) {
+    init(_ outbox: Outbox, _ file: String) {
         self.outbox = outbox
+        self.file = file
     }
 
     func ear(_ by: String) throws -> Ear {
@@ -57,6 +65,13 @@ final class Handle: Sendable {
         }
         old?.close()
         return new
+    }
+
+    func hasOpen(_ file: String) -> Bool { file == self.file && isOpen.withLock { $0 } }
+
+    func closeOutbox() async {
+        isOpen.withLock { $0 = false }
+        await outbox.close()
     }
 
     func close() async {

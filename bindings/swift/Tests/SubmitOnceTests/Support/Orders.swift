@@ -60,6 +60,15 @@ extension Outbox {
     }
 }
 
+extension Snapshot {
+    /// The number of the effect that the reference server answered with.
+    func effectNumber() throws -> Int {
+        struct Answer: Decodable { let effect: Int }
+        guard let answer = try outcome?.json(as: Answer.self) else { throw Trouble("there is no answer") }
+        return answer.effect
+    }
+}
+
 extension ReferenceServer {
     /// What it knows of one request.
     struct Record: Decodable {

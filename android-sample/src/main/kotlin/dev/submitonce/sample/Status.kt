@@ -30,6 +30,9 @@ data class Status(val words: String, val tone: Tone) {
                 WaitingFor.Unmetered -> "waits for Wi-Fi"
                 is WaitingFor.Gate -> "waits: the server is busy"
                 WaitingFor.Credentials, WaitingFor.SignedOut -> "waits for you to sign in"
+                is WaitingFor.Lane, is WaitingFor.Newer, is WaitingFor.Older, is WaitingFor.Parent ->
+                    "waits for another one"
+                is WaitingFor.Probe -> "is being asked for"
                 is WaitingFor.Due, null -> if (snapshot.attempts == 0) "saved" else "will be sent again"
             }
             // Said honestly: a lost answer leaves open whether the order was taken.

@@ -5,8 +5,14 @@ import dev.submitonce.internal.CancelOutcome as RawCancelOutcome
 import dev.submitonce.internal.Change as RawChange
 import dev.submitonce.internal.DrainReport as RawDrainReport
 import dev.submitonce.internal.Outcome as RawOutcome
+import dev.submitonce.internal.ParentPart as RawParentPart
+import dev.submitonce.internal.PartSource as RawPartSource
+import dev.submitonce.internal.PartTarget as RawPartTarget
+import dev.submitonce.internal.PartValue as RawPartValue
 import dev.submitonce.internal.Receipt as RawReceipt
 import dev.submitonce.internal.Resolution as RawResolution
+import dev.submitonce.internal.ResolvedAll as RawResolvedAll
+import dev.submitonce.internal.SignedOutReport as RawSignedOutReport
 import dev.submitonce.internal.Snapshot as RawSnapshot
 import dev.submitonce.internal.Submission as RawSubmission
 import dev.submitonce.internal.SubmissionState as RawState
@@ -28,10 +34,12 @@ internal fun Submission.lowered(): RawSubmission =
         body = body.lowered(),
         priority = priority,
         expiresAt = expiresAt,
-        lane = lane,
-        replaces = replaces,
+        lane = lane?.carried("lane"),
+        lanePolicy = lanePolicy,
+        replaces = replaces?.carried("replaces"),
         after = after,
-        probe = probe,
+        parts = parts.map { it.lowered() },
+        probe = probe?.onCarried(),
         unmeteredOnly = unmeteredOnly,
     )
 
@@ -43,11 +51,34 @@ private fun Body.lowered(): RawBody =
         is Body.FromFile -> RawBody.File(contentType.carried("body.content_type"), file.path.carried("body.path"))
     }
 
+private fun ParentPart.lowered(): RawParentPart = RawParentPart(parent, from.lowered(), into.lowered())
+
+private fun PartSource.lowered(): RawPartSource =
+    when (this) {
+        is PartSource.JsonPointer -> RawPartSource.JsonPointer(pointer.carried("parts"))
+        is PartSource.Header -> RawPartSource.Header(name.carried("parts"))
+    }
+
+private fun PartTarget.lowered(): RawPartTarget =
+    when (this) {
+        is PartTarget.Path -> RawPartTarget.Path(placeholder.carried("parts"))
+        is PartTarget.Query -> RawPartTarget.Query(name.carried("parts"))
+        is PartTarget.Header -> RawPartTarget.Header(name.carried("parts"))
+        is PartTarget.Json -> RawPartTarget.Json(pointer.carried("parts"))
+    }
+
+private fun StatusProbe.onCarried(): StatusProbe = also {
+    url.carried("probe.url")
+    pointer?.carried("probe.pointer")
+}
+
 internal fun Resolution.lowered(): RawResolution =
     when (this) {
         is Resolution.RetrySameKey -> RawResolution.RetrySameKey(acceptSecondEffect)
         is Resolution.ItHappened -> RawResolution.ItHappened(result)
         Resolution.GiveUp -> RawResolution.GiveUp
+        is Resolution.FillParts ->
+            RawResolution.FillParts(values.map { RawPartValue(it.into.lowered(), it.json.carried("values")) })
     }
 
 internal fun RawReceipt.lifted(): Receipt = Receipt(id, kind, snapshot.lifted())
@@ -59,12 +90,16 @@ internal fun RawSnapshot.lifted(): Snapshot =
         method = method,
         url = url,
         effect = effect,
+        lane = lane,
+        replaces = replaces,
         state = state.lifted(),
         revision = revision,
         waitingFor = waitingFor?.lifted(),
         attempts = attempts.toInt(),
+        nextAttemptAt = nextAttemptAt,
         inDoubt = inDoubt,
         acceptedAt = acceptedAt,
+        progress = progress?.lifted(),
         lastProblem = lastProblem,
         outcome = outcome?.lifted(),
         lateEvidence = lateEvidence,
@@ -86,7 +121,7 @@ internal fun RawState.lifted(): SubmissionState =
         RawState.Abandoned -> SubmissionState.Abandoned
     }
 
-private fun RawWaitingFor.lifted(): WaitingFor =
+internal fun RawWaitingFor.lifted(): WaitingFor =
     when (this) {
         is RawWaitingFor.Due -> WaitingFor.Due(at)
         is RawWaitingFor.Network -> WaitingFor.Network(at)
@@ -95,6 +130,11 @@ private fun RawWaitingFor.lifted(): WaitingFor =
         is RawWaitingFor.Gate -> WaitingFor.Gate(until)
         RawWaitingFor.Credentials -> WaitingFor.Credentials
         RawWaitingFor.SignedOut -> WaitingFor.SignedOut
+        is RawWaitingFor.Lane -> WaitingFor.Lane(id)
+        is RawWaitingFor.Newer -> WaitingFor.Newer(id)
+        is RawWaitingFor.Older -> WaitingFor.Older(id)
+        is RawWaitingFor.Parent -> WaitingFor.Parent(id)
+        is RawWaitingFor.Probe -> WaitingFor.Probe(at)
     }
 
 internal fun RawWaited.lifted(): Waited =
@@ -110,6 +150,11 @@ internal fun RawCancelOutcome.lifted(): CancelOutcome =
         is RawCancelOutcome.AlreadyFinal -> CancelOutcome.AlreadyFinal(snapshot.lifted())
         is RawCancelOutcome.MayHaveHappened -> CancelOutcome.MayHaveHappened(snapshot.lifted())
     }
+
+internal fun RawResolvedAll.lifted(): ResolvedAll = ResolvedAll(resolved.toInt(), refused.toInt())
+
+internal fun RawSignedOutReport.lifted(): SignedOutReport =
+    SignedOutReport(account, kept.toInt(), cancelled.toInt(), abandoned.toInt(), succeeded.toInt())
 
 internal fun RawDrainReport.lifted(): DrainReport =
     DrainReport(

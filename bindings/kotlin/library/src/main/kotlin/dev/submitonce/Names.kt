@@ -15,8 +15,20 @@ public typealias RejectReason = dev.submitonce.internal.RejectReason
 /** What a call of [Outbox.submit] met. */
 public typealias ReceiptKind = dev.submitonce.internal.ReceiptKind
 
-/** Which submissions to list. */
+/** Which submissions to list: those that fit everything that is given. */
 public typealias ListFilter = dev.submitonce.internal.ListFilter
+
+/** A kind of state, to list. */
+public typealias ListState = dev.submitonce.internal.ListState
+
+/** What becomes of a lane when the submission whose turn it is doesn't succeed. */
+public typealias LanePolicy = dev.submitonce.internal.LanePolicy
+
+/** A question to the server whether a submission took effect: a `GET` without side effects. */
+public typealias StatusProbe = dev.submitonce.internal.StatusProbe
+
+/** What becomes of an account's submissions when it signs out. */
+public typealias SignOut = dev.submitonce.internal.SignOut
 
 /** Why a drain returned. */
 public typealias DrainStop = dev.submitonce.internal.DrainStop
@@ -36,11 +48,17 @@ public typealias RunNetwork = dev.submitonce.internal.RunNetwork
 /** What opening found and did. */
 public typealias OpenReport = dev.submitonce.internal.OpenReport
 
+/** What was saved of a damaged database. */
+public typealias Salvage = dev.submitonce.internal.Salvage
+
 /** Numbers about an outbox. Totals count since the database was made. */
 public typealias Stats = dev.submitonce.internal.Stats
 
-/** What this version doesn't deliver yet. */
-public typealias Feature = dev.submitonce.internal.Feature
+/** How many submissions are held for a reason. */
+public typealias HeldCount = dev.submitonce.internal.HeldCount
+
+/** How many submissions took so long to settle. */
+public typealias SettleTimes = dev.submitonce.internal.SettleTimes
 
 /** Whom to trust over TLS. There is no way to trust everybody. */
 public typealias TlsConfig = dev.submitonce.internal.TlsConfig

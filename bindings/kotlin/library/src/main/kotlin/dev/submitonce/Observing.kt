@@ -67,9 +67,20 @@ internal class Observing(private val raw: RawOutbox) {
 
     fun list(filter: ListFilter, limit: Int): Flow<List<Snapshot>> =
         changes.flow()
-            .map { translated { raw.list(filter, PageRequest(0, limit.coerceAtLeast(0).toUInt())) } }
-            .map { page -> page.snapshots.map { it.lifted() } }
+            .map { translated { first(filter, limit) } }
             .distinctUntilChanged()
+
+    /** The first entries, over as many pages as it takes: one may be short, or empty, and not the last. */
+    private fun first(filter: ListFilter, limit: Int): List<Snapshot> {
+        val found = mutableListOf<Snapshot>()
+        var after: Long? = 0
+        while (after != null && found.size < limit.coerceAtLeast(1)) {
+            val page = raw.list(filter, PageRequest(after, (limit - found.size).coerceAtLeast(0).toUInt()))
+            page.snapshots.mapTo(found) { it.lifted() }
+            after = page.next
+        }
+        return found
+    }
 
     fun feed(after: Long): Flow<FeedEvent> = flow {
         var cursor = after

@@ -108,10 +108,11 @@ public class Outbox private constructor(
 
     /**
      * A part of the list of submissions, in the order of acceptance, the oldest first; 1 to 1,000 of
-     * them. [Page.next] is where the next part starts.
+     * them at most. [Page.next] is where the next part starts: there may be one after a part that is
+     * empty.
      */
     public suspend fun list(
-        filter: ListFilter = ListFilter.ALL,
+        filter: ListFilter = ListFilter(),
         after: Long = 0,
         limit: Int = 100,
     ): Page = call {
@@ -155,14 +156,14 @@ public class Outbox private constructor(
      * suspends: to suspend at once would put requests in doubt. Cancelling suspends at once, and so
      * does [suspendDelivery]; [start] and [drain] end it, and delivery goes on.
      */
-    public suspend fun windDown(time: Duration): WindDown = waiting {
+    public suspend fun windDown(time: Duration): WindDown =
         try {
-            raw.windDown(time.coerceAtLeast(Duration.ZERO))
+            waiting { raw.windDown(time.coerceAtLeast(Duration.ZERO)) }
         } catch (cancelled: CancellationException) {
-            withContext(NonCancellable) { raw.suspend() }
+            // Out here, since the cancellation may come before the winding down has begun.
+            withContext(NonCancellable) { suspendDelivery() }
             throw cancelled
         }
-    }
 
     /** Cancels a submission, and says honestly what that was worth. */
     public suspend fun cancel(id: UUID): CancelOutcome = call { raw.cancel(id).lifted() }
@@ -177,6 +178,30 @@ public class Outbox private constructor(
         val snapshot = raw.resolve(id, revision, resolution.lowered())
         runs.request(RunNetwork.ANY)
         snapshot.lifted()
+    }
+
+    /**
+     * Decides everything that is held for a reason, one by one: what the decision can't be made for stays
+     * held. Takes a transaction for every hundred or so.
+     *
+     * @throws SubmitOnceException.Storage what was decided before stays decided; call again.
+     */
+    public suspend fun resolveAll(reason: HoldReason, resolution: Resolution): ResolvedAll = call {
+        val resolved = raw.resolveAll(reason, resolution.lowered())
+        runs.request(RunNetwork.ANY)
+        resolved.lifted()
+    }
+
+    /**
+     * Lets a lane go on that stopped since one of its submissions was rejected or given up. True if it had
+     * stopped.
+     *
+     * @param account whose lane it is; null for nobody's.
+     */
+    public suspend fun releaseLane(lane: String, account: String? = null): Boolean = call {
+        val released = raw.releaseLane(account?.carried("account"), lane.carried("lane"))
+        runs.request(RunNetwork.ANY)
+        released
     }
 
     /**
@@ -198,8 +223,17 @@ public class Outbox private constructor(
         runs.request(RunNetwork.ANY)
     }
 
-    /** Signs the account out and forgets its credentials. What it has submitted waits for it. */
-    public suspend fun signOut(): Unit = call { raw.signOut() }
+    /**
+     * Signs the account out and forgets its credentials. With [SignOut.KEEP], what it has submitted is
+     * kept and waits for it to come back; requests that are on the wire come to their end. With
+     * [SignOut.PURGE], everything of it ends and is deleted: requests on the wire are stopped, what is in
+     * doubt is abandoned; only what recognises late duplicates stays. A purge that a kill interrupts goes
+     * on at the next opening, and so does one that failed, if it isn't called again. What another process
+     * has on the wire is stopped within a second if somebody observes there, else within half a minute.
+     *
+     * @throws SubmitOnceException.Storage with a purge, call again: it goes on, and counts all of it.
+     */
+    public suspend fun signOut(how: SignOut = SignOut.KEEP): SignedOutReport = call { raw.signOut(how).lifted() }
 
     /** The account that is signed in, here or by another process. */
     public suspend fun signedIn(): String? = call { raw.signedIn() }
@@ -217,12 +251,15 @@ public class Outbox private constructor(
     /** Tells what the system says of the network. A hint: nothing depends on its coming. */
     public suspend fun networkAvailable(kind: NetworkKind): Unit = call { raw.networkAvailable(kind) }
 
-    /** Numbers about the outbox. */
+    /**
+     * Numbers about the outbox. Costs a read of a few rows, at any length of the queue; waits for a commit
+     * that is under way.
+     */
     public suspend fun stats(): Stats = call { raw.stats() }
 
     /**
      * Drops what retention no longer keeps, one small step at a time. True if there may be more. An
-     * idle outbox does it by itself.
+     * idle outbox does it by itself. What isn't settled is never dropped.
      */
     public suspend fun retain(): Boolean = call { raw.retain() }
 
@@ -240,7 +277,7 @@ public class Outbox private constructor(
      * the outbox. What comes after them isn't told: a list that may be longer is read with [list], page
      * by page, after each of the [changes].
      */
-    public fun observeList(filter: ListFilter = ListFilter.ALL, limit: Int = 100): Flow<List<Snapshot>> =
+    public fun observeList(filter: ListFilter = ListFilter(), limit: Int = 100): Flow<List<Snapshot>> =
         observing.list(filter, limit).newest()
 
     /**
@@ -320,7 +357,8 @@ public class Outbox private constructor(
          * @param tls whom to trust, besides or instead of the bundled roots.
          * @param boot what identifies this boot of the device, where the host knows better than the
          *   system.
-         * @param installId what identifies this installation, and is never restored with a backup.
+         * @param installId what identifies this installation, and is never restored with a backup: a
+         *   copy of the database that came from another one is told by it, see [OpenReport].
          * @param credentials asked when an account's requests need credentials.
          * @param scheduler starts background runs.
          * @param networks what the system says of the network: collected until the outbox is closed, and

@@ -61,13 +61,53 @@ public sealed interface Resolution {
 
     /** Stop asking. Nothing is claimed about whether it happened. */
     public data object GiveUp : Resolution
+
+    /**
+     * Supply the parts that the parent's result lacks, of a submission held for that. It is frozen then,
+     * and sent.
+     *
+     * @property values a value for each part that is missing; others are left as they are.
+     */
+    public data class FillParts(public val values: List<PartValue>) : Resolution
+}
+
+/** What became of a decision about many. */
+public data class ResolvedAll(
+    /** So many were decided. */
+    public val resolved: Int,
+    /**
+     * So many are held as before, since the decision can't be made for them: a retry that needs
+     * `acceptSecondEffect`, or whose bytes are damaged.
+     */
+    public val refused: Int,
+)
+
+/** What signing out did. */
+public data class SignedOutReport(
+    /** Who was signed in. */
+    public val account: String?,
+    /** Unsettled submissions that wait for it to come back. */
+    public val kept: Int,
+    /** Submissions that were cancelled: they never happened and never will. */
+    public val cancelled: Int,
+    /** Submissions in doubt that were abandoned. */
+    public val abandoned: Int,
+    /** Submissions that had succeeded, and only whose results were still asked for. */
+    public val succeeded: Int,
+) {
+    /** Without the account, which may name a person. */
+    override fun toString(): String =
+        "SignedOutReport(kept=$kept, cancelled=$cancelled, abandoned=$abandoned, succeeded=$succeeded)"
 }
 
 /** A part of a list, in the order of acceptance. */
 public data class Page(
     /** The entries. Their outcomes carry no bodies; ask [Outbox.snapshot] for one. */
     public val snapshots: List<Snapshot>,
-    /** Where the next page starts, if there is one. */
+    /**
+     * Where the next page starts, if there is one. A page may have fewer entries than its limit, or none,
+     * and be followed by others: a call looks at some thousand submissions at most.
+     */
     public val next: Long?,
 )
 

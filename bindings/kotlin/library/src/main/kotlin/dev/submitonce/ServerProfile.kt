@@ -45,6 +45,8 @@ public class ServerProfile internal constructor(internal val raw: RawProfile) {
      * @param locks it is known to lock a key in use.
      * @param abortsHandlers a lost connection ends its handler, perhaps between effect and record.
      * @param gatewayMayResend a gateway before it re-sends requests by itself.
+     * @param latestWins a keyed write overwrites what the one before wrote, so that
+     *   [Submission.replaces] may be used with it.
      * @param keyScope for whom it remembers a key.
      * @param replaysSuccess a repeat is answered with the first success and its body.
      * @param errorsAreReplayed which errors it keeps under the key.
@@ -59,6 +61,7 @@ public class ServerProfile internal constructor(internal val raw: RawProfile) {
         locks: Boolean = raw.locks,
         abortsHandlers: Boolean = raw.abortsHandlers,
         gatewayMayResend: Boolean = raw.gatewayMayResend,
+        latestWins: Boolean = raw.latestWins,
         keyScope: KeyScope = raw.keyScope,
         replaysSuccess: Boolean = raw.replaysSuccess,
         errorsAreReplayed: ReplayedErrors = raw.errorsAreReplayed,
@@ -74,6 +77,7 @@ public class ServerProfile internal constructor(internal val raw: RawProfile) {
                 locks = locks,
                 abortsHandlers = abortsHandlers,
                 gatewayMayResend = gatewayMayResend,
+                latestWins = latestWins,
                 keyScope = keyScope,
                 replaysSuccess = replaysSuccess,
                 errorsAreReplayed = errorsAreReplayed,

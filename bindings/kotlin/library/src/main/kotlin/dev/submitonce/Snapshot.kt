@@ -1,5 +1,6 @@
 package dev.submitonce
 
+import java.time.Duration
 import java.time.Instant
 import java.util.UUID
 
@@ -9,10 +10,14 @@ import java.util.UUID
  * @property url the absolute URL. Empty once only the memory of the end is left.
  * @property revision grows with each change of this submission. Drop an event whose revision isn't
  *   greater than the one on screen; hand it to [Outbox.resolve].
+ * @property lane the lane that it goes in.
+ * @property replaces its latest-wins key.
  * @property waitingFor why a pending submission isn't moving.
  * @property attempts attempts so far.
+ * @property nextAttemptAt when the next attempt is due at the latest, if that is a matter of time.
  * @property inDoubt true while an attempt may have taken effect without our knowing.
  * @property acceptedAt when it was accepted, by this device's clock.
+ * @property progress how far a large body has come, while it is on the wire from this process.
  * @property lastProblem how the last attempt that ended badly ended, in words for a log or a support
  *   screen.
  * @property outcome the first and only result, once there is one.
@@ -24,17 +29,27 @@ public data class Snapshot(
     public val method: String,
     public val url: String,
     public val effect: Effect,
+    public val lane: String?,
+    public val replaces: String?,
     public val state: SubmissionState,
     public val revision: Long,
     public val waitingFor: WaitingFor?,
     public val attempts: Int,
+    public val nextAttemptAt: Instant?,
     public val inDoubt: Boolean,
     public val acceptedAt: Instant,
+    public val progress: UploadProgress?,
     public val lastProblem: String?,
     public val outcome: Outcome?,
     public val lateEvidence: String?,
 ) {
-    /** Without the URL and the account, which may name a person. */
+    /**
+     * How long ago it was accepted, by this device's clock; zero if the clock was set back. It grows by
+     * itself, so that it isn't compared: what hasn't changed is equal.
+     */
+    public val age: Duration get() = Duration.between(acceptedAt, Instant.now()).coerceAtLeast(Duration.ZERO)
+
+    /** Without the URL, the account and the keys, which may name a person. */
     override fun toString(): String =
         "Snapshot(id=$id, state=$state, revision=$revision, waitingFor=$waitingFor, attempts=$attempts, " +
             "inDoubt=$inDoubt, lastProblem=$lastProblem, outcome=$outcome)"
@@ -103,6 +118,24 @@ public sealed interface WaitingFor {
 
     /** For its account to sign in. */
     public data object SignedOut : WaitingFor
+
+    /**
+     * For the one before it in its lane: to be settled; or, if that was rejected or given up, for
+     * [Outbox.releaseLane].
+     */
+    public data class Lane(public val id: UUID) : WaitingFor
+
+    /** For a newer one of its latest-wins key: it goes on only if that ends without success. */
+    public data class Newer(public val id: UUID) : WaitingFor
+
+    /** For an older one of its latest-wins key, which is on the wire, or which others depend on. */
+    public data class Older(public val id: UUID) : WaitingFor
+
+    /** For a submission whose success it depends on. */
+    public data class Parent(public val id: UUID) : WaitingFor
+
+    /** For a status probe, which is asked at this time. */
+    public data class Probe(public val at: Instant) : WaitingFor
 }
 
 /**

@@ -18,14 +18,24 @@ import java.util.UUID
  * @property effect how the server treats a repeat. Left out, it comes from the method and the server
  *   profile.
  * @property headers headers to store and send with each attempt. Never credentials: they are refused.
- * @property priority higher goes first; equal goes in the order of acceptance.
+ * @property priority higher goes first; equal goes in the order of acceptance. Zero is normal; -100 to
+ *   100. Of every eight that are sent, one is the one that was accepted first, so that nothing starves.
+ *   Within a lane it doesn't count.
  * @property expiresAt after this time it isn't worth sending any more. What may already have happened
  *   is then held for a decision instead of being called expired.
  * @property unmeteredOnly wait for a network that costs nothing by the byte.
- * @property lane ordering key. *Not supported yet.*
- * @property replaces latest-wins key. *Not supported yet.*
- * @property after sent only after these have succeeded. *Not supported yet.*
- * @property probe a path whose answer tells whether the effect exists. *Not supported yet.*
+ * @property lane ordering key, of the account: within a lane, strictly first in, first out, one in
+ *   flight. Without one it waits for no other.
+ * @property lanePolicy what becomes of the lane if this one doesn't succeed. Left out:
+ *   [LanePolicy.BLOCK].
+ * @property replaces latest-wins key, of the account, for writes that overwrite, for example `draft/42`:
+ *   an older submission of the key that hasn't been sent is superseded by this one. Only where the
+ *   effect is [Effect.OVERWRITE], or the server profile says that the latest wins; not together with a
+ *   lane.
+ * @property after sent only after these have succeeded: submissions of the same account that were
+ *   accepted before. If one ends without success, this one is rejected.
+ * @property parts parts of the request that are taken from the results of parents.
+ * @property probe how to ask the server whether it took effect.
  */
 public data class Submission(
     public val id: UUID,
@@ -39,9 +49,11 @@ public data class Submission(
     public val expiresAt: Instant? = null,
     public val unmeteredOnly: Boolean = false,
     public val lane: String? = null,
+    public val lanePolicy: LanePolicy? = null,
     public val replaces: String? = null,
     public val after: List<UUID> = emptyList(),
-    public val probe: String? = null,
+    public val parts: List<ParentPart> = emptyList(),
+    public val probe: StatusProbe? = null,
 ) {
     /** Without the URL, which may name a person, and without header values. */
     override fun toString(): String = "Submission(id=$id, method=$method, body=$body)"

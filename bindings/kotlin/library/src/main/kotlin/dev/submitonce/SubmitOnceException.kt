@@ -37,8 +37,8 @@ public sealed class SubmitOnceException(message: String, cause: Throwable?) : Ex
         cause: Throwable? = null,
     ) : SubmitOnceException(message, cause)
 
-    /** This version doesn't deliver that yet, and doesn't pretend to. */
-    public class NotYetSupported(message: String, public val feature: Feature, cause: Throwable? = null) :
+    /** A parent isn't known here. Submit it first; then nothing can wait for itself. */
+    public class UnknownParent(message: String, public val id: UUID, cause: Throwable? = null) :
         SubmitOnceException(message, cause)
 
     /**
@@ -89,11 +89,17 @@ public sealed class SubmitOnceException(message: String, cause: Throwable?) : Ex
     public class NeedsConsent(message: String, public val current: Snapshot, cause: Throwable? = null) :
         SubmitOnceException(message, cause)
 
-    /** The stored bytes are damaged and can't be sent again. */
+    /**
+     * What is stored can't be sent: it is damaged, or a part of it is missing. A part can be supplied with
+     * [Resolution.FillParts]; else only "it happened" and "give up" are left, and a new action.
+     */
     public class CannotRetry(message: String, public val current: Snapshot, cause: Throwable? = null) :
         SubmitOnceException(message, cause)
 
-    /** Why an outbox could not be opened. Nothing has been moved or deleted. */
+    /**
+     * Why an outbox could not be opened. Nothing has been moved or deleted. A damaged file is no reason: it
+     * is salvaged, see [OpenReport]. While another process has it open, that waits: [Storage.Busy].
+     */
     public sealed class CannotOpen(message: String, cause: Throwable?) : SubmitOnceException(message, cause) {
         /** The configuration makes no sense: fix the field. */
         public class InvalidConfig(
@@ -138,7 +144,11 @@ public sealed class SubmitOnceException(message: String, cause: Throwable?) : Ex
         /** The file can't be reached now. Call again later. */
         public class Unavailable(message: String, cause: Throwable? = null) : Storage(message, cause)
 
-        /** The file's content is damaged. Keep it: it holds keys that must not be lost. */
+        /**
+         * The file's content is damaged. Keep it: it holds keys that must not be lost. Met while the outbox
+         * is open: close it and open it again, which saves what can be read into a new file and tells so in
+         * [OpenReport].
+         */
         public class Corrupt(message: String, cause: Throwable? = null) : Storage(message, cause)
 
         /** The file was moved, replaced or deleted while open. Close the outbox and open it again. */

@@ -81,8 +81,7 @@ private fun translate(raw: OutboxException): SubmitOnceException {
             SubmitOnceException.HeaderRefused(text, raw.name, raw.reason, raw)
         is OutboxException.BodyTooLarge ->
             SubmitOnceException.BodyTooLarge(text, raw.bytes.toLong(), raw.most.toLong(), raw)
-        is OutboxException.NotYetSupported ->
-            SubmitOnceException.NotYetSupported(text, raw.feature, raw)
+        is OutboxException.UnknownParent -> SubmitOnceException.UnknownParent(text, raw.id, raw)
         is OutboxException.KeyReused ->
             SubmitOnceException.KeyReused(text, raw.id, raw.existing.lifted(), raw.differs, raw)
         is OutboxException.IdTooOld -> SubmitOnceException.IdTooOld(text, raw.id, raw)

@@ -5,6 +5,8 @@ import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.runBlocking
+import kotlinx.serialization.json.jsonObject
+import kotlinx.serialization.json.jsonPrimitive
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.io.TempDir
 import java.io.File
@@ -111,7 +113,7 @@ class GuideTest {
                 val shown = mutableListOf<SubmissionState>()
                 // guide: flows
                 outbox.observe(id).collect { snapshot -> shown += snapshot.state } // ends with the final state
-                val held = outbox.observeList(ListFilter.HELD).first()
+                val held = outbox.observeList(ListFilter(ListState.HELD)).first()
                 val change = outbox.changes(after = 0).first()
                 // end
                 assertEquals(SubmissionState.Succeeded, shown.last())
@@ -142,6 +144,70 @@ class GuideTest {
                 // end
                 assertEquals(SubmissionState.Succeeded, decided.state)
                 assertEquals("""{"order":7}""", decided.outcome?.text)
+            }
+        }
+    }
+
+    @Test
+    fun `what hangs together goes in its order`() = ReferenceServer.start("--optional-key").use { server ->
+        runBlocking {
+            val photo = File(folder, "photo.jpg").apply { writeText("a photo") }
+            Outbox.open(File(folder, "outbox.sqlite3"), baseUrl = server.url).use { outbox ->
+                // guide: order
+                // In a lane: first in, first out, one in flight.
+                val order = outbox.begin("order")
+                outbox.submit(Submission(order, "/orders", Body.Json("""{"item":"tea"}"""), lane = "table/7"))
+
+                // After its parent, with a part that is taken from the parent's result.
+                val number = ParentPart(order, PartSource.JsonPointer("/effect"), PartTarget.Path("{order}"))
+                val picture = Body.FromFile("image/jpeg", photo)
+                outbox.submit(Submission(outbox.begin("photo"), "/orders/{order}/photos", picture, parts = listOf(number)))
+
+                // Latest wins: a version that hasn't been sent is superseded by the next.
+                for (text in listOf("\"Dear\"", "\"Dear Ada\"")) {
+                    val draft = Submission(SubmissionId.new(), "/drafts/42", Body.Json(text), method = "PUT", effect = Effect.OVERWRITE)
+                    outbox.submit(draft.copy(replaces = "draft/42"))
+                }
+                // end
+                val before = outbox.list().snapshots
+                assertEquals(WaitingFor.Parent(order), before[1].waitingFor)
+                outbox.start()
+                val ends = before.map { assertIs<Waited.Settled>(outbox.wait(it.id, seconds)).snapshot }
+                assertEquals(SubmissionState.Superseded(ends[3].id), ends[2].state)
+                assertEquals(List(3) { SubmissionState.Succeeded }, (ends - ends[2]).map { it.state })
+                val sent = server.records().map { it.jsonObject.getValue("path").jsonPrimitive.content }
+                assertEquals(setOf("/orders", "/orders/1/photos", "/drafts/42"), sent.toSet())
+            }
+        }
+    }
+
+    @Test
+    fun `what can be asked for`() = ReferenceServer.start().use { server ->
+        runBlocking {
+            Outbox.open(File(folder, "outbox.sqlite3"), baseUrl = server.url).use { outbox ->
+                val id = outbox.begin("form")
+                // guide: probe
+                val probe = StatusProbe("/orders?client_id={id}", pointer = "/0") // there, if the list isn't empty
+                outbox.submit(Submission(id, "/orders", Body.Json("""{"item":"tea"}"""), probe = probe))
+                // end
+                outbox.start()
+                val end = assertIs<Waited.Settled>(outbox.wait(id, seconds))
+                assertEquals(SubmissionState.Succeeded, end.snapshot.state)
+            }
+        }
+    }
+
+    @Test
+    fun `an account leaves`() = ReferenceServer.start().use { server ->
+        runBlocking {
+            Outbox.open(File(folder, "outbox.sqlite3"), baseUrl = server.url).use { outbox ->
+                outbox.signIn("ada")
+                // guide: signing out
+                val report = outbox.signOut() // what is unsettled waits for the account to come back
+                val purged = outbox.signOut(SignOut.PURGE) // or everything of it ends, and is deleted
+                // end
+                assertEquals(listOf(0, 0), listOf(report.kept, purged.abandoned))
+                assertEquals(null, outbox.signedIn())
             }
         }
     }

@@ -14,6 +14,7 @@ import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.channels.Channel
 import org.junit.jupiter.api.AfterEach
 import org.junit.jupiter.api.Test
+import java.time.Duration
 import java.util.concurrent.CopyOnWriteArrayList
 import java.util.concurrent.atomic.AtomicInteger
 import kotlin.test.assertEquals
@@ -84,7 +85,7 @@ class ListenerTest : OutboxTest() {
             onChange {
                 // Each change makes another, for a while.
                 if (echoed.getAndIncrement() < 20) outbox.place()
-                if (outbox.list(ListFilter.ALL, PageRequest(0, 100u)).snapshots.size == 21) seen.complete(Unit)
+                if (outbox.list(ListFilter(), PageRequest(0, 100u)).snapshots.size == 21) seen.complete(Unit)
             },
         )
         outbox.place()
@@ -116,6 +117,7 @@ class ListenerTest : OutboxTest() {
         val outbox = openRaw()
         val (inside, most, calls) = List(3) { AtomicInteger() }
         val whole = CompletableDeferred<Unit>()
+        val began = System.nanoTime()
         outbox.setListener(
             onChange {
                 most.accumulateAndGet(inside.incrementAndGet(), ::maxOf)
@@ -127,7 +129,9 @@ class ListenerTest : OutboxTest() {
         repeat(40) { outbox.submitAll(List(50) { order().lowered() }) }
         whole.await()
         assertEquals(1, most.get())
-        assertTrue(calls.get() <= 41, "$calls")
+        // Each second there is a look at what other processes have done, which sees these changes too.
+        val looks = Duration.ofNanos(System.nanoTime() - began).toSeconds()
+        assertTrue(calls.get() <= 41 + looks, "$calls, $looks looks")
     }
 
     @Test

@@ -1,11 +1,15 @@
 package dev.submitonce
 
+import dev.submitonce.internal.ChangeListener
 import dev.submitonce.internal.FfiConverterTypeChangeListener
+import dev.submitonce.internal.NoHandle
+import dev.submitonce.internal.PageRequest
+import dev.submitonce.internal.SnapshotPage
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
-import kotlinx.coroutines.channels.Channel
 import kotlinx.coroutines.cancelAndJoin
+import kotlinx.coroutines.channels.Channel
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.flow.take
 import kotlinx.coroutines.flow.toList
@@ -16,6 +20,7 @@ import kotlin.test.assertFailsWith
 import kotlin.test.assertIs
 import kotlin.test.assertNull
 import kotlin.test.assertTrue
+import dev.submitonce.internal.Outbox as RawOutbox
 
 /** The states of one submission, and lists that keep themselves up to date. */
 class ObserveTest : OutboxTest() {
@@ -144,7 +149,7 @@ class ObserveTest : OutboxTest() {
     fun `a list is told anew after each change and only then`() = test {
         val outbox = open()
         val lists = Channel<List<Snapshot>>(Channel.UNLIMITED)
-        val collector = launch { outbox.observeList(ListFilter.MOVING).collect { lists.send(it) } }
+        val collector = launch { outbox.observeList(ListFilter(ListState.MOVING)).collect { lists.send(it) } }
         assertEquals(emptyList(), lists.receive())
         val order = order()
         outbox.submit(order)
@@ -163,6 +168,33 @@ class ObserveTest : OutboxTest() {
         val ids = outbox.submitAll(List(5) { order() }).map { it.id }
         assertEquals(ids.take(2), outbox.observeList(limit = 2).first().map { it.id })
         assertEquals(ids.take(1), outbox.observeList(limit = -1).first().map { it.id })
+    }
+
+    // A call looks at some thousand submissions at most, and says where the next one goes on.
+    @Test
+    fun `a list goes on where a part of it is short or empty`() = test {
+        val outbox = open()
+        val found = outbox.submitAll(List(3) { order() }).map { outbox.raw.snapshot(it.id) }
+        val parts = mapOf(
+            0L to SnapshotPage(emptyList(), 5),
+            5L to SnapshotPage(found.take(1), 9),
+            9L to SnapshotPage(found.drop(1), null),
+        )
+        val asked = mutableListOf<Pair<Long, Int>>()
+        val inParts = object : RawOutbox(NoHandle) {
+            override fun list(filter: ListFilter, page: PageRequest): SnapshotPage {
+                asked += page.after to page.limit.toInt()
+                return parts.getValue(page.after).let { it.copy(snapshots = it.snapshots.take(page.limit.toInt())) }
+            }
+
+            override fun setListener(listener: ChangeListener?) = Unit
+        }
+        val observing = Observing(inParts)
+        assertEquals(found.map { it.id }, observing.list(ListFilter(lane = "orders"), 7).first().map { it.id })
+        assertEquals(listOf(0L to 7, 5L to 7, 9L to 6), asked)
+        asked.clear()
+        assertEquals(found.take(2).map { it.id }, observing.list(ListFilter(), 2).first().map { it.id })
+        assertEquals(listOf(0L to 2, 5L to 2, 9L to 1), asked)
     }
 
     @Test

@@ -34,11 +34,13 @@ abstract class OutboxTest {
         database: File = database(),
         limits: Limits = quick,
         baseUrl: String? = server.url,
+        profile: ServerProfile? = null,
         credentials: CredentialsProvider? = null,
         dispatcher: CoroutineDispatcher = Dispatchers.IO,
     ): Outbox = Outbox.open(
         database,
         baseUrl = baseUrl,
+        profile = profile,
         limits = limits,
         credentials = credentials,
         dispatcher = dispatcher,

@@ -86,16 +86,19 @@ class RefusalsTest : OutboxTest() {
     }
 
     @Test
-    fun `what isn't supported yet says so`() = test {
+    fun `what can't hang together is refused by its field`() = test {
         val outbox = open()
-        val lanes = refused<SubmitOnceException.NotYetSupported> { outbox.submit(order().copy(lane = secret)) }
-        assertEquals(Feature.LANES, lanes.feature)
-        val features = listOf(
-            order().copy(replaces = "draft", method = "PUT"),
-            order().copy(after = listOf(SubmissionId.new())),
-            order().copy(probe = "/orders/1"),
-        ).map { refused<SubmitOnceException.NotYetSupported> { outbox.submit(it) }.feature }
-        assertEquals(listOf(Feature.LATEST_WINS, Feature.DEPENDENCIES, Feature.PROBES), features)
+        val overwriting = order().copy(method = "PUT", effect = Effect.OVERWRITE, replaces = "draft")
+        val fields = listOf(
+            order().copy(lanePolicy = LanePolicy.CONTINUE),
+            order().copy(replaces = "draft"),
+            overwriting.copy(lane = secret),
+            order().copy(after = List(17) { SubmissionId.new() }),
+            order().copy(priority = -101),
+        ).map { refused<SubmitOnceException.Invalid> { outbox.submit(it) }.field }
+        assertEquals(listOf("lane_policy", "replaces", "replaces", "after", "priority"), fields)
+        assertEquals(0, outbox.stats().accepted)
+        assertEquals(ReceiptKind.ACCEPTED, outbox.submit(overwriting).kind)
     }
 
     // P3 convergence, P8: the one that has the ID is shown.
@@ -201,7 +204,8 @@ class RefusalsTest : OutboxTest() {
     @Test
     fun `an unknown ID from before the memory of settled ones is too old`() = test {
         val tick = Duration.ofMillis(1)
-        val outbox = open(limits = quick.copy(keepResults = tick, keepTombstones = tick))
+        val forgetful = ServerProfile.builtIn(BuiltInProfile.STANDARD).copy(retention = tick)
+        val outbox = open(limits = quick.copy(keepResults = tick, keepTombstones = tick), profile = forgetful)
         val order = order()
         // Ages are believed by a server's clock alone.
         val date = """["Date","Fri, 01 Jan 2100 00:00:00 GMT"]"""
@@ -249,7 +253,7 @@ class RefusalsTest : OutboxTest() {
         val raw = listOf(
             OutboxException.Closed(), OutboxException.MalformedId(), OutboxException.Invalid("a", "b"),
             OutboxException.HeaderRefused("a", "b"), OutboxException.BodyTooLarge(2uL, 1uL),
-            OutboxException.NotYetSupported(Feature.LANES), OutboxException.KeyReused(id, snapshot, listOf("url")),
+            OutboxException.UnknownParent(id), OutboxException.KeyReused(id, snapshot, listOf("url")),
             OutboxException.IdTooOld(id), OutboxException.QueueFull(1u), OutboxException.NotSignedIn("a"),
             OutboxException.UnknownId(id), OutboxException.Stale(snapshot), OutboxException.NotHeld(snapshot),
             OutboxException.NeedsConsent(snapshot), OutboxException.CannotRetry(snapshot),
@@ -287,5 +291,5 @@ class RefusalsTest : OutboxTest() {
 
     private fun rawSnapshot() = RawOutbox
         .open(OutboxConfig(database().path, baseUrl = server.url, limits = quick))
-        .use { it.list(ListFilter.ALL, PageRequest(0, 1u)).snapshots.single() }
+        .use { it.list(ListFilter(), PageRequest(0, 1u)).snapshots.single() }
 }

@@ -38,7 +38,7 @@ class SharedTest : OutboxTest() {
         val states = async { other.observe(order.id).toList() }
         val waited = async { other.wait(order.id, LONG) }
         val lists = Channel<List<Snapshot>>(Channel.UNLIMITED)
-        val list = launch { one.observeList(ListFilter.SETTLED).collect { lists.send(it) } }
+        val list = launch { one.observeList(ListFilter(ListState.SETTLED)).collect { lists.send(it) } }
         assertEquals(emptyList(), lists.receive())
         one.drain(LONG)
         assertIs<Waited.Settled>(waited.await())

@@ -121,7 +121,7 @@ class SubmittingTest : OutboxTest() {
         assertEquals(ids, pages.flatMap { it.snapshots }.map { it.id })
         assertNull(pages.last().next)
         outbox.cancel(ids[0])
-        assertEquals(listOf(ids[0]), outbox.list(ListFilter.SETTLED).snapshots.map { it.id })
+        assertEquals(listOf(ids[0]), outbox.list(ListFilter(ListState.SETTLED)).snapshots.map { it.id })
         // A limit that makes no sense is taken for the next one that does.
         assertEquals(listOf(1, 1, 7), listOf(0, -1, Int.MAX_VALUE).map { outbox.list(limit = it).snapshots.size })
     }

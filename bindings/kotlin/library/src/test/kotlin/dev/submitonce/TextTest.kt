@@ -59,6 +59,13 @@ class TextTest : OutboxTest() {
         }
     }
 
+    private fun part(
+        from: PartSource = PartSource.JsonPointer("/id"),
+        into: PartTarget = PartTarget.Query("of"),
+    ) = ParentPart(SubmissionId.new(), from, into)
+
+    private fun filled(json: String) = Resolution.FillParts(listOf(PartValue(PartTarget.Query("of"), json)))
+
     // It can't be written in UTF-8; a question mark in its place would be other bytes than were given.
     @ParameterizedTest
     @ValueSource(ints = [0xD83D, 0xDE80])
@@ -70,6 +77,17 @@ class TextTest : OutboxTest() {
             "url" to { outbox.submit(order().copy(url = "/$text")) },
             "headers" to { outbox.submit(order().copy(headers = listOf(Header("X-Name", text)))) },
             "account" to { outbox.submit(order(account = text)) },
+            "lane" to { outbox.submit(order().copy(lane = text)) },
+            "replaces" to { outbox.submit(order().copy(replaces = text)) },
+            "probe.url" to { outbox.submit(order().copy(probe = StatusProbe("/$text"))) },
+            "probe.pointer" to { outbox.submit(order().copy(probe = StatusProbe("/", "/$text"))) },
+            "parts" to { outbox.submit(order().copy(parts = listOf(part(PartSource.Header(text))))) },
+            "parts" to { outbox.submit(order().copy(parts = listOf(part(into = PartTarget.Json(text))))) },
+            "lane" to { outbox.releaseLane(text) },
+            "account" to { outbox.releaseLane("orders", text) },
+            "values" to { outbox.resolve(SubmissionId.new(), 1, filled(text)) },
+            "values" to { outbox.resolveAll(HoldReason.PARENT_RESULT_MISSING, filled(text)) },
+            "text" to { outbox.list(ListFilter(lane = text)) },
             "body" to { outbox.submitAll(listOf(order(), order().copy(body = Body.Json(text)))) },
             "slot" to { outbox.begin(text) },
             "text" to { outbox.signIn(text) },

@@ -26,12 +26,16 @@ class ValuesTest {
         method = "POST",
         url = "https://example.com/$secret",
         effect = Effect.KEYED,
+        lane = secret,
+        replaces = secret,
         state = SubmissionState.Succeeded,
         revision = 3,
         waitingFor = null,
         attempts = 1,
+        nextAttemptAt = null,
         inDoubt = false,
         acceptedAt = now,
+        progress = null,
         lastProblem = null,
         outcome = outcome(),
         lateEvidence = null,
@@ -96,6 +100,23 @@ class ValuesTest {
     @Test
     fun `a result that somebody typed in is hidden`() {
         assertHides(Resolution.ItHappened(secret))
+        assertHides(Resolution.FillParts(listOf(PartValue(PartTarget.Query("of"), secret))))
+    }
+
+    @Test
+    fun `a probe's text hides where it asks, and a report's whose it is`() {
+        assertHides(StatusProbe("/orders?name=$secret", "/0"))
+        assertHides(SignedOutReport(secret, 1, 2, 3, 4))
+    }
+
+    // It grows while nothing has changed, so that it must not make a snapshot another one.
+    @Test
+    fun `a snapshot's age is counted from its acceptance and never less than nothing`() {
+        val anHourAgo = Instant.now().minus(Duration.ofHours(1))
+        val snapshot = snapshot().copy(acceptedAt = anHourAgo)
+        assertTrue(snapshot.age in Duration.ofHours(1)..Duration.ofHours(2), "${snapshot.age}")
+        assertEquals(snapshot, snapshot().copy(acceptedAt = anHourAgo))
+        assertEquals(Duration.ZERO, snapshot().copy(acceptedAt = Instant.now().plus(Duration.ofDays(1))).age)
     }
 
     @Test
@@ -154,6 +175,11 @@ class ValuesTest {
             is WaitingFor.Gate -> "the host"
             WaitingFor.Credentials -> "credentials"
             WaitingFor.SignedOut -> "its account"
+            is WaitingFor.Lane -> "${waiting.id} before it"
+            is WaitingFor.Newer -> "${waiting.id} after it"
+            is WaitingFor.Older -> "${waiting.id}, which is older"
+            is WaitingFor.Parent -> "${waiting.id}, its parent"
+            is WaitingFor.Probe -> "an answer at ${waiting.at}"
         }
         fun name(event: FeedEvent): String = when (event) {
             is FeedEvent.Change -> "changed"
@@ -223,6 +249,8 @@ class ValuesTest {
         assertEquals(Duration.ofSeconds(3), other.quietTime)
         assertEquals(standard.retention, other.retention)
         assertNull(other.copy(retention = null).retention)
+        assertTrue(standard.copy(latestWins = true).raw.latestWins)
+        assertFalse(standard.copy(latestWins = true).copy(latestWins = false).raw.latestWins)
         assertEquals(Effect.KEYED, standard.effect)
         assertTrue(standard.name in standard.toString())
         val places = listOf(

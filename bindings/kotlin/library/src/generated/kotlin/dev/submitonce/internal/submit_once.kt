@@ -797,7 +797,11 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_submit_once_checksum_method_outbox_reconcile(
     ): Int
+    external fun uniffi_submit_once_checksum_method_outbox_release_lane(
+    ): Int
     external fun uniffi_submit_once_checksum_method_outbox_resolve(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_outbox_resolve_all(
     ): Int
     external fun uniffi_submit_once_checksum_method_outbox_retain(
     ): Int
@@ -886,8 +890,8 @@ internal object UniffiLib {
     ): Unit
     external fun uniffi_submit_once_fn_method_outbox_sign_in(`ptr`: Long,`account`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
-    external fun uniffi_submit_once_fn_method_outbox_sign_out(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
-    ): Unit
+    external fun uniffi_submit_once_fn_method_outbox_sign_out(`ptr`: Long,`how`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outbox_signed_in(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outbox_supply_credentials(`ptr`: Long,`account`: RustBuffer.ByValue,`headers`: RustBuffer.ByValue,`validUntil`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
@@ -910,7 +914,11 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outbox_reconcile(`ptr`: Long,`ids`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_outbox_release_lane(`ptr`: Long,`account`: RustBuffer.ByValue,`lane`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Byte
     external fun uniffi_submit_once_fn_method_outbox_resolve(`ptr`: Long,`id`: RustBuffer.ByValue,`revision`: Long,`resolution`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_outbox_resolve_all(`ptr`: Long,`reason`: RustBuffer.ByValue,`resolution`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outbox_retain(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Byte
@@ -968,6 +976,8 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_tlsconfig_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_partvalue_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outcome_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_snapshot_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
@@ -975,6 +985,8 @@ internal object UniffiLib {
     external fun uniffi_submit_once_fn_method_header_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_submission_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_statusprobe_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_func_derive_submission_id(`account`: RustBuffer.ByValue,`action`: RustBuffer.ByValue,`businessKey`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
@@ -1140,7 +1152,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_sign_in() and 0xFFFF) != 48787) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_sign_out() and 0xFFFF) != 53698) {
+    if ((lib.uniffi_submit_once_checksum_method_outbox_sign_out() and 0xFFFF) != 19370) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_signed_in() and 0xFFFF) != 47324) {
@@ -1167,7 +1179,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_discard() and 0xFFFF) != 32585) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_list() and 0xFFFF) != 32240) {
+    if ((lib.uniffi_submit_once_checksum_method_outbox_list() and 0xFFFF) != 8657) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_open_report() and 0xFFFF) != 60249) {
@@ -1176,10 +1188,16 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_reconcile() and 0xFFFF) != 23880) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_submit_once_checksum_method_outbox_release_lane() and 0xFFFF) != 17509) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_submit_once_checksum_method_outbox_resolve() and 0xFFFF) != 6936) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_retain() and 0xFFFF) != 48955) {
+    if ((lib.uniffi_submit_once_checksum_method_outbox_resolve_all() and 0xFFFF) != 39048) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_outbox_retain() and 0xFFFF) != 25925) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_snapshot() and 0xFFFF) != 61196) {
@@ -1188,7 +1206,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_start() and 0xFFFF) != 57377) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_stats() and 0xFFFF) != 22969) {
+    if ((lib.uniffi_submit_once_checksum_method_outbox_stats() and 0xFFFF) != 36174) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_submit() and 0xFFFF) != 39922) {
@@ -1200,7 +1218,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_suspend() and 0xFFFF) != 37062) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_wake() and 0xFFFF) != 791) {
+    if ((lib.uniffi_submit_once_checksum_method_outbox_wake() and 0xFFFF) != 60494) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_set_progress_listener() and 0xFFFF) != 56526) {
@@ -1227,7 +1245,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_wind_down() and 0xFFFF) != 33629) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_progresslistener_progressed() and 0xFFFF) != 12747) {
+    if ((lib.uniffi_submit_once_checksum_method_progresslistener_progressed() and 0xFFFF) != 29654) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_constructor_outbox_open() and 0xFFFF) != 61687) {
@@ -2555,10 +2573,18 @@ public interface OutboxInterface {
     fun `signIn`(`account`: kotlin.String)
 
     /**
-     * Signs the account out and forgets its credentials. What it has submitted is kept and waits
-     * for it to come back; requests that are on the wire come to their end.
+     * Signs the account out and forgets its credentials. With `Keep`, what it has submitted is kept
+     * and waits for it to come back; requests that are on the wire come to their end. With `Purge`,
+     * everything of it ends and is deleted: requests on the wire are stopped, what is in doubt is
+     * abandoned; only what recognises late duplicates stays. A purge that a kill interrupts goes on
+     * at the next opening, and so does one that failed, if it isn't called again. What another process
+     * has on the wire is stopped within a second if somebody observes there, else within half a minute.
+     * Takes a transaction for every hundred submissions or so.
+     *
+     * # Errors
+     * [`OutboxError::Storage`]. With `Purge`, call again: it goes on, and counts all of it.
      */
-    fun `signOut`()
+    fun `signOut`(`how`: SignOut): SignedOutReport
 
     /**
      * The account that is signed in, here or by another process.
@@ -2628,14 +2654,30 @@ public interface OutboxInterface {
     fun `reconcile`(`ids`: List<SubmissionId>): List<Reconciled>
 
     /**
+     * Lets a lane go on that stopped since one of its submissions was rejected or given up. The lane
+     * is that of an account, or of nobody. True if it had stopped.
+     */
+    fun `releaseLane`(`account`: kotlin.String?, `lane`: kotlin.String): kotlin.Boolean
+
+    /**
      * Decides a held submission. The revision is that of the snapshot that the decision is about.
      */
     fun `resolve`(`id`: SubmissionId, `revision`: kotlin.Long, `resolution`: Resolution): Snapshot
 
     /**
+     * Decides everything that is held for a reason, one by one: what the decision can't be made for
+     * stays held. Takes a transaction for every hundred or so.
+     *
+     * # Errors
+     * [`OutboxError::Storage`]. What was decided before stays decided; call again.
+     */
+    fun `resolveAll`(`reason`: HoldReason, `resolution`: Resolution): ResolvedAll
+
+    /**
      * Drops what retention no longer keeps, one small step at a time. True if there may be more. An
      * idle outbox does it by itself now and then. Ages count by the `Date` of a server that
-     * answered since the boot; without one nothing is dropped.
+     * answered since the boot; without one only `keep_results_count` and `keep_results_bytes` drop
+     * something. What isn't settled is never dropped.
      */
     fun `retain`(): kotlin.Boolean
 
@@ -2652,7 +2694,8 @@ public interface OutboxInterface {
     fun `start`()
 
     /**
-     * Numbers about the outbox.
+     * Numbers about the outbox. Costs a read of a few rows, at any length of the queue; waits for a
+     * commit that is under way.
      */
     fun `stats`(): Stats
 
@@ -2682,7 +2725,8 @@ public interface OutboxInterface {
 
     /**
      * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
-     * never makes a second submission.
+     * never makes a second submission. What is held for its doubt and has a status probe is asked about
+     * once more.
      */
     fun `wake`(`id`: SubmissionId): Snapshot
 
@@ -2915,19 +2959,29 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 
 
     /**
-     * Signs the account out and forgets its credentials. What it has submitted is kept and waits
-     * for it to come back; requests that are on the wire come to their end.
+     * Signs the account out and forgets its credentials. With `Keep`, what it has submitted is kept
+     * and waits for it to come back; requests that are on the wire come to their end. With `Purge`,
+     * everything of it ends and is deleted: requests on the wire are stopped, what is in doubt is
+     * abandoned; only what recognises late duplicates stays. A purge that a kill interrupts goes on
+     * at the next opening, and so does one that failed, if it isn't called again. What another process
+     * has on the wire is stopped within a second if somebody observes there, else within half a minute.
+     * Takes a transaction for every hundred submissions or so.
+     *
+     * # Errors
+     * [`OutboxError::Storage`]. With `Purge`, call again: it goes on, and counts all of it.
      */
-    @Throws(OutboxException::class)override fun `signOut`()
-        =
+    @Throws(OutboxException::class)override fun `signOut`(`how`: SignOut): SignedOutReport {
+            return FfiConverterTypeSignedOutReport.lift(
     callWithHandle {
     uniffiRustCallWithError(OutboxException) { _status ->
     UniffiLib.uniffi_submit_once_fn_method_outbox_sign_out(
         it,
-        _status)
+
+        FfiConverterTypeSignOut.lower(`how`),_status)
 }
     }
-
+    )
+    }
 
 
 
@@ -3137,6 +3191,26 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 
 
     /**
+     * Lets a lane go on that stopped since one of its submissions was rejected or given up. The lane
+     * is that of an account, or of nobody. True if it had stopped.
+     */
+    @Throws(OutboxException::class)override fun `releaseLane`(`account`: kotlin.String?, `lane`: kotlin.String): kotlin.Boolean {
+            return FfiConverterBoolean.lift(
+    callWithHandle {
+    uniffiRustCallWithError(OutboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_outbox_release_lane(
+        it,
+
+        FfiConverterOptionalString.lower(`account`),
+        FfiConverterString.lower(`lane`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
      * Decides a held submission. The revision is that of the snapshot that the decision is about.
      */
     @Throws(OutboxException::class)override fun `resolve`(`id`: SubmissionId, `revision`: kotlin.Long, `resolution`: Resolution): Snapshot {
@@ -3157,9 +3231,33 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 
 
     /**
+     * Decides everything that is held for a reason, one by one: what the decision can't be made for
+     * stays held. Takes a transaction for every hundred or so.
+     *
+     * # Errors
+     * [`OutboxError::Storage`]. What was decided before stays decided; call again.
+     */
+    @Throws(OutboxException::class)override fun `resolveAll`(`reason`: HoldReason, `resolution`: Resolution): ResolvedAll {
+            return FfiConverterTypeResolvedAll.lift(
+    callWithHandle {
+    uniffiRustCallWithError(OutboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_outbox_resolve_all(
+        it,
+
+        FfiConverterTypeHoldReason.lower(`reason`),
+        FfiConverterTypeResolution.lower(`resolution`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
      * Drops what retention no longer keeps, one small step at a time. True if there may be more. An
      * idle outbox does it by itself now and then. Ages count by the `Date` of a server that
-     * answered since the boot; without one nothing is dropped.
+     * answered since the boot; without one only `keep_results_count` and `keep_results_bytes` drop
+     * something. What isn't settled is never dropped.
      */
     @Throws(OutboxException::class)override fun `retain`(): kotlin.Boolean {
             return FfiConverterBoolean.lift(
@@ -3212,7 +3310,8 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 
 
     /**
-     * Numbers about the outbox.
+     * Numbers about the outbox. Costs a read of a few rows, at any length of the queue; waits for a
+     * commit that is under way.
      */
     @Throws(OutboxException::class)override fun `stats`(): Stats {
             return FfiConverterTypeStats.lift(
@@ -3291,7 +3390,8 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 
     /**
      * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
-     * never makes a second submission.
+     * never makes a second submission. What is held for its doubt and has a status probe is asked about
+     * once more.
      */
     @Throws(OutboxException::class)override fun `wake`(`id`: SubmissionId): Snapshot {
             return FfiConverterTypeSnapshot.lift(
@@ -4328,6 +4428,53 @@ public object FfiConverterTypeHeaderCondition: FfiConverterRustBuffer<HeaderCond
 
 
 /**
+ * How many are held for a reason.
+ */
+data class HeldCount (
+    /**
+     * The reason.
+     */
+    val `reason`: HoldReason
+    ,
+    /**
+     * How many.
+     */
+    val `count`: kotlin.Long
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeHeldCount: FfiConverterRustBuffer<HeldCount> {
+    override fun read(buf: ByteBuffer): HeldCount {
+        return HeldCount(
+            FfiConverterTypeHoldReason.read(buf),
+            FfiConverterLong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: HeldCount) = (
+            FfiConverterTypeHoldReason.allocationSize(value.`reason`) +
+            FfiConverterLong.allocationSize(value.`count`)
+    )
+
+    override fun write(value: HeldCount, buf: ByteBuffer) {
+            FfiConverterTypeHoldReason.write(value.`reason`, buf)
+            FfiConverterLong.write(value.`count`, buf)
+    }
+}
+
+
+
+/**
  * The numbers an app may tune. The defaults are meant to be right for most.
  */
 data class Limits (
@@ -4437,8 +4584,18 @@ data class Limits (
     val `keepResults`: java.time.Duration
     ,
     /**
+     * Settled submissions whose results are kept whole, at most; older ones go first.
+     */
+    val `keepResultsCount`: kotlin.UInt
+    ,
+    /**
+     * Bytes of the results that are kept whole, at most; older ones go first.
+     */
+    val `keepResultsBytes`: kotlin.ULong
+    ,
+    /**
      * How long the memory of a settled submission is kept after that, to converge late
-     * duplicates.
+     * duplicates. Never shorter than `retention` of its server profile, where that has an end.
      */
     val `keepTombstones`: java.time.Duration
     ,
@@ -4482,6 +4639,8 @@ public object FfiConverterTypeLimits: FfiConverterRustBuffer<Limits> {
             FfiConverterDuration.read(buf),
             FfiConverterDuration.read(buf),
             FfiConverterDuration.read(buf),
+            FfiConverterUInt.read(buf),
+            FfiConverterULong.read(buf),
             FfiConverterDuration.read(buf),
             FfiConverterUInt.read(buf),
         )
@@ -4508,6 +4667,8 @@ public object FfiConverterTypeLimits: FfiConverterRustBuffer<Limits> {
             FfiConverterDuration.allocationSize(value.`busyTime`) +
             FfiConverterDuration.allocationSize(value.`horizon`) +
             FfiConverterDuration.allocationSize(value.`keepResults`) +
+            FfiConverterUInt.allocationSize(value.`keepResultsCount`) +
+            FfiConverterULong.allocationSize(value.`keepResultsBytes`) +
             FfiConverterDuration.allocationSize(value.`keepTombstones`) +
             FfiConverterUInt.allocationSize(value.`keepChanges`)
     )
@@ -4533,8 +4694,81 @@ public object FfiConverterTypeLimits: FfiConverterRustBuffer<Limits> {
             FfiConverterDuration.write(value.`busyTime`, buf)
             FfiConverterDuration.write(value.`horizon`, buf)
             FfiConverterDuration.write(value.`keepResults`, buf)
+            FfiConverterUInt.write(value.`keepResultsCount`, buf)
+            FfiConverterULong.write(value.`keepResultsBytes`, buf)
             FfiConverterDuration.write(value.`keepTombstones`, buf)
             FfiConverterUInt.write(value.`keepChanges`, buf)
+    }
+}
+
+
+
+/**
+ * Which submissions to list: those that fit everything that is given.
+ */
+data class ListFilter (
+    /**
+     * Only these.
+     */
+    val `state`: ListState? = null
+    ,
+    /**
+     * Only those held for this.
+     */
+    val `reason`: HoldReason? = null
+    ,
+    /**
+     * Only this account's.
+     */
+    val `account`: kotlin.String? = null
+    ,
+    /**
+     * Only those of this lane.
+     */
+    val `lane`: kotlin.String? = null
+    ,
+    /**
+     * Only those of this latest-wins key.
+     */
+    val `replaces`: kotlin.String? = null
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeListFilter: FfiConverterRustBuffer<ListFilter> {
+    override fun read(buf: ByteBuffer): ListFilter {
+        return ListFilter(
+            FfiConverterOptionalTypeListState.read(buf),
+            FfiConverterOptionalTypeHoldReason.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: ListFilter) = (
+            FfiConverterOptionalTypeListState.allocationSize(value.`state`) +
+            FfiConverterOptionalTypeHoldReason.allocationSize(value.`reason`) +
+            FfiConverterOptionalString.allocationSize(value.`account`) +
+            FfiConverterOptionalString.allocationSize(value.`lane`) +
+            FfiConverterOptionalString.allocationSize(value.`replaces`)
+    )
+
+    override fun write(value: ListFilter, buf: ByteBuffer) {
+            FfiConverterOptionalTypeListState.write(value.`state`, buf)
+            FfiConverterOptionalTypeHoldReason.write(value.`reason`, buf)
+            FfiConverterOptionalString.write(value.`account`, buf)
+            FfiConverterOptionalString.write(value.`lane`, buf)
+            FfiConverterOptionalString.write(value.`replaces`, buf)
     }
 }
 
@@ -4607,6 +4841,18 @@ data class OpenReport (
      * Another open outbox of this process already has the file; the two share it.
      */
     val `shared`: kotlin.Boolean
+    ,
+    /**
+     * The database is a copy: it was made by another installation, as `install_id` tells. Everything
+     * unsettled is held as `Restored`, since in a copy nobody knows what the original has sent;
+     * `resolve_all` releases it.
+     */
+    val `restored`: kotlin.Boolean
+    ,
+    /**
+     * The file was damaged, and what could be read of it has been saved into a new one.
+     */
+    val `salvaged`: Salvage?
 
 ){
 
@@ -4626,19 +4872,25 @@ public object FfiConverterTypeOpenReport: FfiConverterRustBuffer<OpenReport> {
             FfiConverterBoolean.read(buf),
             FfiConverterLong.read(buf),
             FfiConverterBoolean.read(buf),
+            FfiConverterBoolean.read(buf),
+            FfiConverterOptionalTypeSalvage.read(buf),
         )
     }
 
     override fun allocationSize(value: OpenReport) = (
             FfiConverterBoolean.allocationSize(value.`created`) +
             FfiConverterLong.allocationSize(value.`lostChanges`) +
-            FfiConverterBoolean.allocationSize(value.`shared`)
+            FfiConverterBoolean.allocationSize(value.`shared`) +
+            FfiConverterBoolean.allocationSize(value.`restored`) +
+            FfiConverterOptionalTypeSalvage.allocationSize(value.`salvaged`)
     )
 
     override fun write(value: OpenReport, buf: ByteBuffer) {
             FfiConverterBoolean.write(value.`created`, buf)
             FfiConverterLong.write(value.`lostChanges`, buf)
             FfiConverterBoolean.write(value.`shared`, buf)
+            FfiConverterBoolean.write(value.`restored`, buf)
+            FfiConverterOptionalTypeSalvage.write(value.`salvaged`, buf)
     }
 }
 
@@ -4687,8 +4939,9 @@ data class OutboxConfig (
     ,
     /**
      * What identifies this installation of the app on this device, and is never restored with a
-     * backup: on Android `ANDROID_ID`. Kept with a new database, so that a copy of it can be told
-     * from the original. *Not compared yet.*
+     * backup: on Android `ANDROID_ID`. Kept with the database when it is told first. If another one
+     * is told later, the file is a copy (a restored backup, a cloned device), and everything unsettled
+     * in it is held as `Restored`: see `OpenReport.restored`. Left out: copies aren't noticed.
      */
     val `installId`: kotlin.String? = null
 
@@ -4889,6 +5142,118 @@ public object FfiConverterTypePageRequest: FfiConverterRustBuffer<PageRequest> {
 
 
 /**
+ * A part of a request that is taken from the result of another submission, its parent. It is put in
+ * when the parent has succeeded, once, and is frozen then.
+ */
+data class ParentPart (
+    /**
+     * Whose result it is taken from. It needs no mention in `after`.
+     */
+    val `parent`: SubmissionId
+    ,
+    /**
+     * Where in the parent's result it is found.
+     */
+    val `from`: PartSource
+    ,
+    /**
+     * Where in the request it goes.
+     */
+    val `into`: PartTarget
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeParentPart: FfiConverterRustBuffer<ParentPart> {
+    override fun read(buf: ByteBuffer): ParentPart {
+        return ParentPart(
+            FfiConverterTypeSubmissionId.read(buf),
+            FfiConverterTypePartSource.read(buf),
+            FfiConverterTypePartTarget.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: ParentPart) = (
+            FfiConverterTypeSubmissionId.allocationSize(value.`parent`) +
+            FfiConverterTypePartSource.allocationSize(value.`from`) +
+            FfiConverterTypePartTarget.allocationSize(value.`into`)
+    )
+
+    override fun write(value: ParentPart, buf: ByteBuffer) {
+            FfiConverterTypeSubmissionId.write(value.`parent`, buf)
+            FfiConverterTypePartSource.write(value.`from`, buf)
+            FfiConverterTypePartTarget.write(value.`into`, buf)
+    }
+}
+
+
+
+/**
+ * A part that the app supplies, since the parent's result lacks it.
+ */
+data class PartValue (
+    /**
+     * Where it goes: the `into` of one of the submission's parts.
+     */
+    val `into`: PartTarget
+    ,
+    /**
+     * The value as JSON, for example `"A-17"` with its quotes, or `17`.
+     */
+    val `json`: kotlin.String
+
+){
+
+
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_partvalue_uniffi_trait_debug(FfiConverterTypePartValue.lower(this),
+        _status)
+}
+    )
+    }
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypePartValue: FfiConverterRustBuffer<PartValue> {
+    override fun read(buf: ByteBuffer): PartValue {
+        return PartValue(
+            FfiConverterTypePartTarget.read(buf),
+            FfiConverterString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: PartValue) = (
+            FfiConverterTypePartTarget.allocationSize(value.`into`) +
+            FfiConverterString.allocationSize(value.`json`)
+    )
+
+    override fun write(value: PartValue, buf: ByteBuffer) {
+            FfiConverterTypePartTarget.write(value.`into`, buf)
+            FfiConverterString.write(value.`json`, buf)
+    }
+}
+
+
+
+/**
  * What `submit` returns, once the submission is durable.
  */
 data class Receipt (
@@ -5000,6 +5365,110 @@ public object FfiConverterTypeReconciled: FfiConverterRustBuffer<Reconciled> {
 
 
 /**
+ * What became of a decision about many.
+ */
+data class ResolvedAll (
+    /**
+     * So many were decided.
+     */
+    val `resolved`: kotlin.UInt
+    ,
+    /**
+     * So many are held as before, since the decision can't be made for them: a retry that needs
+     * `accept_second_effect`, or whose bytes are damaged.
+     */
+    val `refused`: kotlin.UInt
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeResolvedAll: FfiConverterRustBuffer<ResolvedAll> {
+    override fun read(buf: ByteBuffer): ResolvedAll {
+        return ResolvedAll(
+            FfiConverterUInt.read(buf),
+            FfiConverterUInt.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: ResolvedAll) = (
+            FfiConverterUInt.allocationSize(value.`resolved`) +
+            FfiConverterUInt.allocationSize(value.`refused`)
+    )
+
+    override fun write(value: ResolvedAll, buf: ByteBuffer) {
+            FfiConverterUInt.write(value.`resolved`, buf)
+            FfiConverterUInt.write(value.`refused`, buf)
+    }
+}
+
+
+
+/**
+ * What was saved of a damaged database. Everything unsettled counts as in doubt since its acceptance.
+ */
+data class Salvage (
+    /**
+     * Where the damaged file is kept, with its log beside it. Nothing deletes it.
+     */
+    val `keptAt`: kotlin.String
+    ,
+    /**
+     * Submissions that were saved, with their keys.
+     */
+    val `submissions`: kotlin.Long
+    ,
+    /**
+     * Submissions of which something could not be read. Where the request is damaged they are held as
+     * `Damaged`.
+     */
+    val `damaged`: kotlin.Long
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeSalvage: FfiConverterRustBuffer<Salvage> {
+    override fun read(buf: ByteBuffer): Salvage {
+        return Salvage(
+            FfiConverterString.read(buf),
+            FfiConverterLong.read(buf),
+            FfiConverterLong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: Salvage) = (
+            FfiConverterString.allocationSize(value.`keptAt`) +
+            FfiConverterLong.allocationSize(value.`submissions`) +
+            FfiConverterLong.allocationSize(value.`damaged`)
+    )
+
+    override fun write(value: Salvage, buf: ByteBuffer) {
+            FfiConverterString.write(value.`keptAt`, buf)
+            FfiConverterLong.write(value.`submissions`, buf)
+            FfiConverterLong.write(value.`damaged`, buf)
+    }
+}
+
+
+
+/**
  * How one server treats idempotency keys. Data, frozen with each submission.
  */
 data class ServerProfile (
@@ -5052,6 +5521,12 @@ data class ServerProfile (
      * speaks for one copy only.
      */
     val `gatewayMayResend`: kotlin.Boolean
+    ,
+    /**
+     * A keyed write of this API overwrites what the one before wrote, so that `replaces` may be used
+     * with it.
+     */
+    val `latestWins`: kotlin.Boolean
     ,
     /**
      * For whom the server remembers a key.
@@ -5116,6 +5591,7 @@ public object FfiConverterTypeServerProfile: FfiConverterRustBuffer<ServerProfil
             FfiConverterBoolean.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterBoolean.read(buf),
+            FfiConverterBoolean.read(buf),
             FfiConverterTypeKeyScope.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterTypeReplayedErrors.read(buf),
@@ -5136,6 +5612,7 @@ public object FfiConverterTypeServerProfile: FfiConverterRustBuffer<ServerProfil
             FfiConverterBoolean.allocationSize(value.`locks`) +
             FfiConverterBoolean.allocationSize(value.`abortsHandlers`) +
             FfiConverterBoolean.allocationSize(value.`gatewayMayResend`) +
+            FfiConverterBoolean.allocationSize(value.`latestWins`) +
             FfiConverterTypeKeyScope.allocationSize(value.`keyScope`) +
             FfiConverterBoolean.allocationSize(value.`replaysSuccess`) +
             FfiConverterTypeReplayedErrors.allocationSize(value.`errorsAreReplayed`) +
@@ -5155,6 +5632,7 @@ public object FfiConverterTypeServerProfile: FfiConverterRustBuffer<ServerProfil
             FfiConverterBoolean.write(value.`locks`, buf)
             FfiConverterBoolean.write(value.`abortsHandlers`, buf)
             FfiConverterBoolean.write(value.`gatewayMayResend`, buf)
+            FfiConverterBoolean.write(value.`latestWins`, buf)
             FfiConverterTypeKeyScope.write(value.`keyScope`, buf)
             FfiConverterBoolean.write(value.`replaysSuccess`, buf)
             FfiConverterTypeReplayedErrors.write(value.`errorsAreReplayed`, buf)
@@ -5162,6 +5640,124 @@ public object FfiConverterTypeServerProfile: FfiConverterRustBuffer<ServerProfil
             FfiConverterSequenceString.write(value.`expectedContentTypes`, buf)
             FfiConverterOptionalString.write(value.`expectedMember`, buf)
             FfiConverterSequenceString.write(value.`replayMarkers`, buf)
+    }
+}
+
+
+
+/**
+ * How many submissions took so long to settle.
+ */
+data class SettleTimes (
+    /**
+     * At most this long, and longer than the entry before; nothing for the rest.
+     */
+    val `atMost`: java.time.Duration?
+    ,
+    /**
+     * How many.
+     */
+    val `count`: kotlin.Long
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeSettleTimes: FfiConverterRustBuffer<SettleTimes> {
+    override fun read(buf: ByteBuffer): SettleTimes {
+        return SettleTimes(
+            FfiConverterOptionalDuration.read(buf),
+            FfiConverterLong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: SettleTimes) = (
+            FfiConverterOptionalDuration.allocationSize(value.`atMost`) +
+            FfiConverterLong.allocationSize(value.`count`)
+    )
+
+    override fun write(value: SettleTimes, buf: ByteBuffer) {
+            FfiConverterOptionalDuration.write(value.`atMost`, buf)
+            FfiConverterLong.write(value.`count`, buf)
+    }
+}
+
+
+
+/**
+ * What signing out did.
+ */
+data class SignedOutReport (
+    /**
+     * Who was signed in.
+     */
+    val `account`: kotlin.String?
+    ,
+    /**
+     * Unsettled submissions that wait for it to come back.
+     */
+    val `kept`: kotlin.UInt
+    ,
+    /**
+     * Submissions that were cancelled: they never happened and never will.
+     */
+    val `cancelled`: kotlin.UInt
+    ,
+    /**
+     * Submissions in doubt that were abandoned.
+     */
+    val `abandoned`: kotlin.UInt
+    ,
+    /**
+     * Submissions that had succeeded, and only whose results were still asked for.
+     */
+    val `succeeded`: kotlin.UInt
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeSignedOutReport: FfiConverterRustBuffer<SignedOutReport> {
+    override fun read(buf: ByteBuffer): SignedOutReport {
+        return SignedOutReport(
+            FfiConverterOptionalString.read(buf),
+            FfiConverterUInt.read(buf),
+            FfiConverterUInt.read(buf),
+            FfiConverterUInt.read(buf),
+            FfiConverterUInt.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: SignedOutReport) = (
+            FfiConverterOptionalString.allocationSize(value.`account`) +
+            FfiConverterUInt.allocationSize(value.`kept`) +
+            FfiConverterUInt.allocationSize(value.`cancelled`) +
+            FfiConverterUInt.allocationSize(value.`abandoned`) +
+            FfiConverterUInt.allocationSize(value.`succeeded`)
+    )
+
+    override fun write(value: SignedOutReport, buf: ByteBuffer) {
+            FfiConverterOptionalString.write(value.`account`, buf)
+            FfiConverterUInt.write(value.`kept`, buf)
+            FfiConverterUInt.write(value.`cancelled`, buf)
+            FfiConverterUInt.write(value.`abandoned`, buf)
+            FfiConverterUInt.write(value.`succeeded`, buf)
     }
 }
 
@@ -5197,6 +5793,16 @@ data class Snapshot (
     val `effect`: Effect
     ,
     /**
+     * The lane that it goes in.
+     */
+    val `lane`: kotlin.String?
+    ,
+    /**
+     * Its latest-wins key.
+     */
+    val `replaces`: kotlin.String?
+    ,
+    /**
      * The state.
      */
     val `state`: SubmissionState
@@ -5218,6 +5824,11 @@ data class Snapshot (
     val `attempts`: kotlin.UInt
     ,
     /**
+     * When the next attempt is due at the latest, if that is a matter of time.
+     */
+    val `nextAttemptAt`: java.time.Instant?
+    ,
+    /**
      * True while an attempt may have taken effect without our knowing.
      */
     val `inDoubt`: kotlin.Boolean
@@ -5226,6 +5837,16 @@ data class Snapshot (
      * When it was accepted, by this device's clock.
      */
     val `acceptedAt`: java.time.Instant
+    ,
+    /**
+     * How long ago that is, by the same clock; zero if the clock was set back.
+     */
+    val `age`: java.time.Duration
+    ,
+    /**
+     * How far a large body has come, while it is on the wire from this process.
+     */
+    val `progress`: UploadProgress?
     ,
     /**
      * How the last attempt that ended badly ended, in words for a log or a support screen.
@@ -5271,12 +5892,17 @@ public object FfiConverterTypeSnapshot: FfiConverterRustBuffer<Snapshot> {
             FfiConverterString.read(buf),
             FfiConverterString.read(buf),
             FfiConverterTypeEffect.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
             FfiConverterTypeSubmissionState.read(buf),
             FfiConverterLong.read(buf),
             FfiConverterOptionalTypeWaitingFor.read(buf),
             FfiConverterUInt.read(buf),
+            FfiConverterOptionalTimestamp.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterTimestamp.read(buf),
+            FfiConverterDuration.read(buf),
+            FfiConverterOptionalTypeUploadProgress.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterOptionalTypeOutcome.read(buf),
             FfiConverterOptionalString.read(buf),
@@ -5289,12 +5915,17 @@ public object FfiConverterTypeSnapshot: FfiConverterRustBuffer<Snapshot> {
             FfiConverterString.allocationSize(value.`method`) +
             FfiConverterString.allocationSize(value.`url`) +
             FfiConverterTypeEffect.allocationSize(value.`effect`) +
+            FfiConverterOptionalString.allocationSize(value.`lane`) +
+            FfiConverterOptionalString.allocationSize(value.`replaces`) +
             FfiConverterTypeSubmissionState.allocationSize(value.`state`) +
             FfiConverterLong.allocationSize(value.`revision`) +
             FfiConverterOptionalTypeWaitingFor.allocationSize(value.`waitingFor`) +
             FfiConverterUInt.allocationSize(value.`attempts`) +
+            FfiConverterOptionalTimestamp.allocationSize(value.`nextAttemptAt`) +
             FfiConverterBoolean.allocationSize(value.`inDoubt`) +
             FfiConverterTimestamp.allocationSize(value.`acceptedAt`) +
+            FfiConverterDuration.allocationSize(value.`age`) +
+            FfiConverterOptionalTypeUploadProgress.allocationSize(value.`progress`) +
             FfiConverterOptionalString.allocationSize(value.`lastProblem`) +
             FfiConverterOptionalTypeOutcome.allocationSize(value.`outcome`) +
             FfiConverterOptionalString.allocationSize(value.`lateEvidence`)
@@ -5306,12 +5937,17 @@ public object FfiConverterTypeSnapshot: FfiConverterRustBuffer<Snapshot> {
             FfiConverterString.write(value.`method`, buf)
             FfiConverterString.write(value.`url`, buf)
             FfiConverterTypeEffect.write(value.`effect`, buf)
+            FfiConverterOptionalString.write(value.`lane`, buf)
+            FfiConverterOptionalString.write(value.`replaces`, buf)
             FfiConverterTypeSubmissionState.write(value.`state`, buf)
             FfiConverterLong.write(value.`revision`, buf)
             FfiConverterOptionalTypeWaitingFor.write(value.`waitingFor`, buf)
             FfiConverterUInt.write(value.`attempts`, buf)
+            FfiConverterOptionalTimestamp.write(value.`nextAttemptAt`, buf)
             FfiConverterBoolean.write(value.`inDoubt`, buf)
             FfiConverterTimestamp.write(value.`acceptedAt`, buf)
+            FfiConverterDuration.write(value.`age`, buf)
+            FfiConverterOptionalTypeUploadProgress.write(value.`progress`, buf)
             FfiConverterOptionalString.write(value.`lastProblem`, buf)
             FfiConverterOptionalTypeOutcome.write(value.`outcome`, buf)
             FfiConverterOptionalString.write(value.`lateEvidence`, buf)
@@ -5330,7 +5966,8 @@ data class SnapshotPage (
     val `snapshots`: List<Snapshot>
     ,
     /**
-     * Where the next page starts, if there is one.
+     * Where the next page starts, if there is one. A page may have fewer entries than its limit, or
+     * none, and be followed by others: a call looks at some thousand submissions at most.
      */
     val `next`: kotlin.Long?
 
@@ -5368,7 +6005,8 @@ public object FfiConverterTypeSnapshotPage: FfiConverterRustBuffer<SnapshotPage>
 
 
 /**
- * Numbers about an outbox. Totals count since the database was made.
+ * Numbers about an outbox. Totals count since the database was made, over restarts; what was counted
+ * in the last moments before a process was killed may be missing from those of calls.
  */
 data class Stats (
     /**
@@ -5387,24 +6025,90 @@ data class Stats (
     val `held`: kotlin.Long
     ,
     /**
-     * Calls of `submit` that stored a new submission.
+     * The same by reason, without those that are zero.
+     */
+    val `heldByReason`: List<HeldCount>
+    ,
+    /**
+     * Unsettled submissions that are in doubt.
+     */
+    val `inDoubt`: kotlin.Long
+    ,
+    /**
+     * How long ago the oldest unsettled submission was accepted, by this device's clock.
+     */
+    val `oldestAge`: java.time.Duration?
+    ,
+    /**
+     * Bytes of the bodies of unsettled submissions.
+     */
+    val `queuedBytes`: kotlin.Long
+    ,
+    /**
+     * Bytes of the results that are kept.
+     */
+    val `resultBytes`: kotlin.Long
+    ,
+    /**
+     * Bytes of the database file once its log is written back into it.
+     */
+    val `databaseBytes`: kotlin.Long
+    ,
+    /**
+     * Calls of `submit`, and submissions of `submit_all`, that were not refused as unusable. What is in
+     * none of the next four was turned away: the queue was full, the ID too old, the disk full.
+     */
+    val `submitCalls`: kotlin.Long
+    ,
+    /**
+     * Of these, those that stored a new submission.
      */
     val `accepted`: kotlin.Long
     ,
     /**
-     * Calls of `submit` that met a pending one. Since this opening.
+     * Of these, those that met a pending one.
      */
     val `joined`: kotlin.Long
     ,
     /**
-     * Calls of `submit` that met a settled one. Since this opening.
+     * Of these, those that met a settled one.
      */
     val `replayed`: kotlin.Long
     ,
     /**
-     * Calls of `submit` that were refused as a reuse. Since this opening.
+     * Of these, those that were refused as a reuse.
      */
     val `reuseRefused`: kotlin.Long
+    ,
+    /**
+     * Submissions that succeeded.
+     */
+    val `succeeded`: kotlin.Long
+    ,
+    /**
+     * Submissions that were rejected.
+     */
+    val `rejected`: kotlin.Long
+    ,
+    /**
+     * Submissions that were cancelled.
+     */
+    val `cancelled`: kotlin.Long
+    ,
+    /**
+     * Submissions that expired.
+     */
+    val `expired`: kotlin.Long
+    ,
+    /**
+     * Submissions that were superseded.
+     */
+    val `superseded`: kotlin.Long
+    ,
+    /**
+     * Submissions that were abandoned.
+     */
+    val `abandoned`: kotlin.Long
     ,
     /**
      * Attempts in all.
@@ -5412,12 +6116,38 @@ data class Stats (
     val `attempts`: kotlin.Long
     ,
     /**
-     * (joined + replayed) / calls of `submit`, since this opening; 0 without calls.
+     * Attempts after one that got an answer.
+     */
+    val `retriesAfterAnswer`: kotlin.Long
+    ,
+    /**
+     * Attempts after one that may have left the device and got no answer.
+     */
+    val `retriesAfterSilence`: kotlin.Long
+    ,
+    /**
+     * Attempts after one that didn't leave the device: no network, no connection.
+     */
+    val `retriesAfterNoConnection`: kotlin.Long
+    ,
+    /**
+     * Attempts whose outcome nobody knew when they ended.
+     */
+    val `doubtsRaised`: kotlin.Long
+    ,
+    /**
+     * Of these, those that were settled since: by an answer, a probe or a decision, or with the end of
+     * their submission.
+     */
+    val `doubtsSettled`: kotlin.Long
+    ,
+    /**
+     * (joined + replayed) / calls of `submit`; 0 without calls.
      */
     val `duplicateHitRate`: kotlin.Double
     ,
     /**
-     * Refused reuses / calls of `submit`, since this opening; 0 without calls.
+     * Refused reuses / calls of `submit`; 0 without calls.
      */
     val `reuseRefusedRate`: kotlin.Double
     ,
@@ -5426,6 +6156,12 @@ data class Stats (
      * doesn't count.
      */
     val `abnormalRetryRate`: kotlin.Double
+    ,
+    /**
+     * How long submissions took from acceptance to their end, by the device's clock: counts from 100 ms
+     * to a week, always the same ones, and the rest.
+     */
+    val `timeToSettle`: List<SettleTimes>
     ,
     /**
      * The change feed's last cursor.
@@ -5450,6 +6186,24 @@ public object FfiConverterTypeStats: FfiConverterRustBuffer<Stats> {
             FfiConverterLong.read(buf),
             FfiConverterLong.read(buf),
             FfiConverterLong.read(buf),
+            FfiConverterSequenceTypeHeldCount.read(buf),
+            FfiConverterLong.read(buf),
+            FfiConverterOptionalDuration.read(buf),
+            FfiConverterLong.read(buf),
+            FfiConverterLong.read(buf),
+            FfiConverterLong.read(buf),
+            FfiConverterLong.read(buf),
+            FfiConverterLong.read(buf),
+            FfiConverterLong.read(buf),
+            FfiConverterLong.read(buf),
+            FfiConverterLong.read(buf),
+            FfiConverterLong.read(buf),
+            FfiConverterLong.read(buf),
+            FfiConverterLong.read(buf),
+            FfiConverterLong.read(buf),
+            FfiConverterLong.read(buf),
+            FfiConverterLong.read(buf),
+            FfiConverterLong.read(buf),
             FfiConverterLong.read(buf),
             FfiConverterLong.read(buf),
             FfiConverterLong.read(buf),
@@ -5458,6 +6212,7 @@ public object FfiConverterTypeStats: FfiConverterRustBuffer<Stats> {
             FfiConverterDouble.read(buf),
             FfiConverterDouble.read(buf),
             FfiConverterDouble.read(buf),
+            FfiConverterSequenceTypeSettleTimes.read(buf),
             FfiConverterLong.read(buf),
         )
     }
@@ -5466,14 +6221,33 @@ public object FfiConverterTypeStats: FfiConverterRustBuffer<Stats> {
             FfiConverterLong.allocationSize(value.`pending`) +
             FfiConverterLong.allocationSize(value.`inFlight`) +
             FfiConverterLong.allocationSize(value.`held`) +
+            FfiConverterSequenceTypeHeldCount.allocationSize(value.`heldByReason`) +
+            FfiConverterLong.allocationSize(value.`inDoubt`) +
+            FfiConverterOptionalDuration.allocationSize(value.`oldestAge`) +
+            FfiConverterLong.allocationSize(value.`queuedBytes`) +
+            FfiConverterLong.allocationSize(value.`resultBytes`) +
+            FfiConverterLong.allocationSize(value.`databaseBytes`) +
+            FfiConverterLong.allocationSize(value.`submitCalls`) +
             FfiConverterLong.allocationSize(value.`accepted`) +
             FfiConverterLong.allocationSize(value.`joined`) +
             FfiConverterLong.allocationSize(value.`replayed`) +
             FfiConverterLong.allocationSize(value.`reuseRefused`) +
+            FfiConverterLong.allocationSize(value.`succeeded`) +
+            FfiConverterLong.allocationSize(value.`rejected`) +
+            FfiConverterLong.allocationSize(value.`cancelled`) +
+            FfiConverterLong.allocationSize(value.`expired`) +
+            FfiConverterLong.allocationSize(value.`superseded`) +
+            FfiConverterLong.allocationSize(value.`abandoned`) +
             FfiConverterLong.allocationSize(value.`attempts`) +
+            FfiConverterLong.allocationSize(value.`retriesAfterAnswer`) +
+            FfiConverterLong.allocationSize(value.`retriesAfterSilence`) +
+            FfiConverterLong.allocationSize(value.`retriesAfterNoConnection`) +
+            FfiConverterLong.allocationSize(value.`doubtsRaised`) +
+            FfiConverterLong.allocationSize(value.`doubtsSettled`) +
             FfiConverterDouble.allocationSize(value.`duplicateHitRate`) +
             FfiConverterDouble.allocationSize(value.`reuseRefusedRate`) +
             FfiConverterDouble.allocationSize(value.`abnormalRetryRate`) +
+            FfiConverterSequenceTypeSettleTimes.allocationSize(value.`timeToSettle`) +
             FfiConverterLong.allocationSize(value.`lastCursor`)
     )
 
@@ -5481,15 +6255,120 @@ public object FfiConverterTypeStats: FfiConverterRustBuffer<Stats> {
             FfiConverterLong.write(value.`pending`, buf)
             FfiConverterLong.write(value.`inFlight`, buf)
             FfiConverterLong.write(value.`held`, buf)
+            FfiConverterSequenceTypeHeldCount.write(value.`heldByReason`, buf)
+            FfiConverterLong.write(value.`inDoubt`, buf)
+            FfiConverterOptionalDuration.write(value.`oldestAge`, buf)
+            FfiConverterLong.write(value.`queuedBytes`, buf)
+            FfiConverterLong.write(value.`resultBytes`, buf)
+            FfiConverterLong.write(value.`databaseBytes`, buf)
+            FfiConverterLong.write(value.`submitCalls`, buf)
             FfiConverterLong.write(value.`accepted`, buf)
             FfiConverterLong.write(value.`joined`, buf)
             FfiConverterLong.write(value.`replayed`, buf)
             FfiConverterLong.write(value.`reuseRefused`, buf)
+            FfiConverterLong.write(value.`succeeded`, buf)
+            FfiConverterLong.write(value.`rejected`, buf)
+            FfiConverterLong.write(value.`cancelled`, buf)
+            FfiConverterLong.write(value.`expired`, buf)
+            FfiConverterLong.write(value.`superseded`, buf)
+            FfiConverterLong.write(value.`abandoned`, buf)
             FfiConverterLong.write(value.`attempts`, buf)
+            FfiConverterLong.write(value.`retriesAfterAnswer`, buf)
+            FfiConverterLong.write(value.`retriesAfterSilence`, buf)
+            FfiConverterLong.write(value.`retriesAfterNoConnection`, buf)
+            FfiConverterLong.write(value.`doubtsRaised`, buf)
+            FfiConverterLong.write(value.`doubtsSettled`, buf)
             FfiConverterDouble.write(value.`duplicateHitRate`, buf)
             FfiConverterDouble.write(value.`reuseRefusedRate`, buf)
             FfiConverterDouble.write(value.`abnormalRetryRate`, buf)
+            FfiConverterSequenceTypeSettleTimes.write(value.`timeToSettle`, buf)
             FfiConverterLong.write(value.`lastCursor`, buf)
+    }
+}
+
+
+
+/**
+ * A question to the server whether a submission took effect: a `GET` without side effects, asked
+ * with its account's credentials when nothing else can tell, so that no person has to be asked.
+ *
+ * An answer "it is there" settles the submission as succeeded. "It isn't there" counts only if the
+ * last attempt had ended at least `Limits.horizon` before the question was asked, and none began
+ * since: a request may still be on its way. Anything else is no answer, and is asked again a few
+ * times before a person decides. Redirects aren't followed.
+ *
+ * Nothing else of the submission is sent: no key, no body, no stored headers. One that can never be
+ * asked is refused at submit, as `Invalid` with the field `probe`.
+ */
+data class StatusProbe (
+    /**
+     * A path or URL at the same origin as the submission's, for example `/orders?client_id={id}`.
+     * `{id}` becomes the submission ID.
+     */
+    val `url`: kotlin.String
+    ,
+    /**
+     * Where in the JSON body of a 2xx the effect is found, by RFC 6901 pointer, for example `/0` for
+     * the first of a list. A value that is there, and isn't `null`, `false` or empty, means applied,
+     * and becomes the result; else it isn't there. Left out, a 2xx means applied, and its body is the
+     * result.
+     */
+    val `pointer`: kotlin.String? = null
+    ,
+    /**
+     * A 404 or 410 means "it isn't there". Otherwise they are no answer.
+     */
+    val `missingMeansNotApplied`: kotlin.Boolean = true
+    ,
+    /**
+     * It asks for the key's record, which the server forgets, and not for the effect itself. Past the
+     * key's lifetime "it isn't there" means nothing then.
+     */
+    val `ofKeyRecord`: kotlin.Boolean = false
+
+){
+
+
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_statusprobe_uniffi_trait_debug(FfiConverterTypeStatusProbe.lower(this),
+        _status)
+}
+    )
+    }
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeStatusProbe: FfiConverterRustBuffer<StatusProbe> {
+    override fun read(buf: ByteBuffer): StatusProbe {
+        return StatusProbe(
+            FfiConverterString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterBoolean.read(buf),
+            FfiConverterBoolean.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: StatusProbe) = (
+            FfiConverterString.allocationSize(value.`url`) +
+            FfiConverterOptionalString.allocationSize(value.`pointer`) +
+            FfiConverterBoolean.allocationSize(value.`missingMeansNotApplied`) +
+            FfiConverterBoolean.allocationSize(value.`ofKeyRecord`)
+    )
+
+    override fun write(value: StatusProbe, buf: ByteBuffer) {
+            FfiConverterString.write(value.`url`, buf)
+            FfiConverterOptionalString.write(value.`pointer`, buf)
+            FfiConverterBoolean.write(value.`missingMeansNotApplied`, buf)
+            FfiConverterBoolean.write(value.`ofKeyRecord`, buf)
     }
 }
 
@@ -5541,7 +6420,9 @@ data class Submission (
     val `body`: Body
     ,
     /**
-     * Higher goes first; equal goes in the order of acceptance. Zero is normal.
+     * Higher goes first; equal goes in the order of acceptance. Zero is normal; −100 to 100. Of every
+     * eight that are sent, one is the one that was accepted first, so that nothing starves. Within a
+     * lane it doesn't count.
      */
     val `priority`: kotlin.Int = 0
     ,
@@ -5552,24 +6433,38 @@ data class Submission (
     val `expiresAt`: java.time.Instant? = null
     ,
     /**
-     * Ordering key: within a lane, strictly first in, first out. *Not supported yet.*
+     * Ordering key, of the account: within a lane, strictly first in, first out, one in flight.
+     * Without one it waits for no other.
      */
     val `lane`: kotlin.String? = null
     ,
     /**
-     * Latest-wins key for overwriting writes. *Not supported yet.*
+     * What becomes of the lane if this one doesn't succeed. Left out: `Block`.
+     */
+    val `lanePolicy`: LanePolicy? = null
+    ,
+    /**
+     * Latest-wins key, of the account, for writes that overwrite, for example `draft/42`: an older
+     * submission of the key that hasn't been sent is superseded by this one. Only where the effect is
+     * `Overwrite`, or the server profile says `latest_wins`; not together with a lane.
      */
     val `replaces`: kotlin.String? = null
     ,
     /**
-     * Sent only after these have succeeded. *Not supported yet.*
+     * Sent only after these have succeeded: submissions of the same account that were accepted before.
+     * If one ends without success, this one is rejected.
      */
     val `after`: List<SubmissionId> = listOf()
     ,
     /**
-     * A path whose answer tells whether the effect exists. *Not supported yet.*
+     * Parts of the request that are taken from the results of parents.
      */
-    val `probe`: kotlin.String? = null
+    val `parts`: List<ParentPart> = listOf()
+    ,
+    /**
+     * How to ask the server whether it took effect.
+     */
+    val `probe`: StatusProbe? = null
     ,
     /**
      * Wait for a network that costs nothing by the byte, as `network_available` tells of it; until
@@ -5611,9 +6506,11 @@ public object FfiConverterTypeSubmission: FfiConverterRustBuffer<Submission> {
             FfiConverterInt.read(buf),
             FfiConverterOptionalTimestamp.read(buf),
             FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalTypeLanePolicy.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterSequenceTypeSubmissionId.read(buf),
-            FfiConverterOptionalString.read(buf),
+            FfiConverterSequenceTypeParentPart.read(buf),
+            FfiConverterOptionalTypeStatusProbe.read(buf),
             FfiConverterBoolean.read(buf),
         )
     }
@@ -5629,9 +6526,11 @@ public object FfiConverterTypeSubmission: FfiConverterRustBuffer<Submission> {
             FfiConverterInt.allocationSize(value.`priority`) +
             FfiConverterOptionalTimestamp.allocationSize(value.`expiresAt`) +
             FfiConverterOptionalString.allocationSize(value.`lane`) +
+            FfiConverterOptionalTypeLanePolicy.allocationSize(value.`lanePolicy`) +
             FfiConverterOptionalString.allocationSize(value.`replaces`) +
             FfiConverterSequenceTypeSubmissionId.allocationSize(value.`after`) +
-            FfiConverterOptionalString.allocationSize(value.`probe`) +
+            FfiConverterSequenceTypeParentPart.allocationSize(value.`parts`) +
+            FfiConverterOptionalTypeStatusProbe.allocationSize(value.`probe`) +
             FfiConverterBoolean.allocationSize(value.`unmeteredOnly`)
     )
 
@@ -5646,9 +6545,11 @@ public object FfiConverterTypeSubmission: FfiConverterRustBuffer<Submission> {
             FfiConverterInt.write(value.`priority`, buf)
             FfiConverterOptionalTimestamp.write(value.`expiresAt`, buf)
             FfiConverterOptionalString.write(value.`lane`, buf)
+            FfiConverterOptionalTypeLanePolicy.write(value.`lanePolicy`, buf)
             FfiConverterOptionalString.write(value.`replaces`, buf)
             FfiConverterSequenceTypeSubmissionId.write(value.`after`, buf)
-            FfiConverterOptionalString.write(value.`probe`, buf)
+            FfiConverterSequenceTypeParentPart.write(value.`parts`, buf)
+            FfiConverterOptionalTypeStatusProbe.write(value.`probe`, buf)
             FfiConverterBoolean.write(value.`unmeteredOnly`, buf)
     }
 }
@@ -6444,59 +7345,6 @@ public object FfiConverterTypeEffect: FfiConverterRustBuffer<Effect> {
 
 
 /**
- * What this version doesn't deliver yet.
- */
-
-enum class Feature {
-
-    /**
-     * Ordering keys.
-     */
-    LANES,
-    /**
-     * Latest-wins keys.
-     */
-    LATEST_WINS,
-    /**
-     * Submissions that wait for others.
-     */
-    DEPENDENCIES,
-    /**
-     * Status probes.
-     */
-    PROBES;
-
-
-
-
-    companion object
-}
-
-
-/**
- * @suppress
- */
-public object FfiConverterTypeFeature: FfiConverterRustBuffer<Feature> {
-    override fun read(buf: ByteBuffer) = try {
-
-        Feature.entries[buf.getInt() - 1]
-
-    } catch (e: IndexOutOfBoundsException) {
-        throw RuntimeException("invalid enum value, something is very wrong!!", e)
-    }
-
-    override fun allocationSize(value: Feature) = 4UL
-
-    override fun write(value: Feature, buf: ByteBuffer) {
-        buf.putInt(value.ordinal + 1)
-    }
-}
-
-
-
-
-
-/**
  * Why a submission waits for a decision.
  */
 
@@ -6519,8 +7367,8 @@ enum class HoldReason {
      */
     EXPIRED_IN_DOUBT,
     /**
-     * The database is a restored or cloned copy: "never sent" can't be known in it. *Not found out
-     * yet.*
+     * The database is a restored or cloned copy: "never sent" can't be known in it. `resolve_all`
+     * releases everything that is held for this.
      */
     RESTORED,
     /**
@@ -6528,7 +7376,7 @@ enum class HoldReason {
      */
     DAMAGED,
     /**
-     * Its parent's result lacks a part that it needs. *Doesn't occur yet.*
+     * Its parent's result lacks a part that it needs: supply it with `FillParts`.
      */
     PARENT_RESULT_MISSING,
     /**
@@ -6949,15 +7797,62 @@ public object FfiConverterTypeKeySpelling: FfiConverterRustBuffer<KeySpelling> {
 
 
 /**
- * Which submissions to list.
+ * What becomes of a lane when the submission whose turn it is doesn't succeed.
  */
 
-enum class ListFilter {
+enum class LanePolicy {
 
     /**
-     * All.
+     * While it is held, the lane waits for the decision. If it is rejected or given up, the lane
+     * stops until `release_lane`. The default.
      */
-    ALL,
+    BLOCK,
+    /**
+     * The others go on: past one that is held, and after one that ended without success.
+     */
+    CONTINUE,
+    /**
+     * While it is held, the lane waits for the decision. If it is rejected or given up, everything
+     * that waits behind it in the lane is rejected, too.
+     */
+    REJECT_REST;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeLanePolicy: FfiConverterRustBuffer<LanePolicy> {
+    override fun read(buf: ByteBuffer) = try {
+
+        LanePolicy.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: LanePolicy) = 4UL
+
+    override fun write(value: LanePolicy, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
+ * A kind of state, to list.
+ */
+
+enum class ListState {
+
     /**
      * Neither settled nor held.
      */
@@ -6981,18 +7876,18 @@ enum class ListFilter {
 /**
  * @suppress
  */
-public object FfiConverterTypeListFilter: FfiConverterRustBuffer<ListFilter> {
+public object FfiConverterTypeListState: FfiConverterRustBuffer<ListState> {
     override fun read(buf: ByteBuffer) = try {
 
-        ListFilter.entries[buf.getInt() - 1]
+        ListState.entries[buf.getInt() - 1]
 
     } catch (e: IndexOutOfBoundsException) {
         throw RuntimeException("invalid enum value, something is very wrong!!", e)
     }
 
-    override fun allocationSize(value: ListFilter) = 4UL
+    override fun allocationSize(value: ListState) = 4UL
 
-    override fun write(value: ListFilter, buf: ByteBuffer) {
+    override fun write(value: ListState, buf: ByteBuffer) {
         buf.putInt(value.ordinal + 1)
     }
 }
@@ -7115,7 +8010,9 @@ public object FfiConverterTypeNetworkKind: FfiConverterRustBuffer<NetworkKind> {
 
 
 /**
- * Why an outbox could not be opened. Nothing has been moved or deleted.
+ * Why an outbox could not be opened. Nothing has been moved or deleted. A damaged file is no reason:
+ * it is salvaged, see `OpenReport`. While another process has it open, that waits: `Storage` with
+ * `Busy`.
  */
 sealed class OpenException: kotlin.Exception() {
 
@@ -7453,17 +8350,17 @@ sealed class OutboxException: kotlin.Exception() {
     }
 
     /**
-     * This version doesn't deliver that yet, and doesn't pretend to.
+     * A parent isn't known here. Submit it first; then nothing can wait for itself.
      */
-    class NotYetSupported(
+    class UnknownParent(
 
         /**
-         * What.
+         * The parent.
          */
-        val `feature`: Feature
+        val `id`: SubmissionId
         ) : OutboxException() {
         override val message
-            get() = "feature=${ `feature` }"
+            get() = "id=${ `id` }"
     }
 
     /**
@@ -7593,8 +8490,8 @@ sealed class OutboxException: kotlin.Exception() {
     }
 
     /**
-     * The stored bytes are damaged and can't be sent again. Only "it happened" and "give up" are
-     * left; for a new attempt submit a new action.
+     * What is stored can't be sent: it is damaged, or a part of it is missing. A part can be
+     * supplied with `FillParts`; else only "it happened" and "give up" are left, and a new action.
      */
     class CannotRetry(
 
@@ -7663,8 +8560,8 @@ public object FfiConverterTypeOutboxError : FfiConverterRustBuffer<OutboxExcepti
                 FfiConverterULong.read(buf),
                 FfiConverterULong.read(buf),
                 )
-            6 -> OutboxException.NotYetSupported(
-                FfiConverterTypeFeature.read(buf),
+            6 -> OutboxException.UnknownParent(
+                FfiConverterTypeSubmissionId.read(buf),
                 )
             7 -> OutboxException.KeyReused(
                 FfiConverterTypeSubmissionId.read(buf),
@@ -7730,10 +8627,10 @@ public object FfiConverterTypeOutboxError : FfiConverterRustBuffer<OutboxExcepti
                 + FfiConverterULong.allocationSize(value.`bytes`)
                 + FfiConverterULong.allocationSize(value.`most`)
             )
-            is OutboxException.NotYetSupported -> (
+            is OutboxException.UnknownParent -> (
                 // Add the size for the Int that specifies the variant plus the size needed for all fields
                 4UL
-                + FfiConverterTypeFeature.allocationSize(value.`feature`)
+                + FfiConverterTypeSubmissionId.allocationSize(value.`id`)
             )
             is OutboxException.KeyReused -> (
                 // Add the size for the Int that specifies the variant plus the size needed for all fields
@@ -7818,9 +8715,9 @@ public object FfiConverterTypeOutboxError : FfiConverterRustBuffer<OutboxExcepti
                 FfiConverterULong.write(value.`most`, buf)
                 Unit
             }
-            is OutboxException.NotYetSupported -> {
+            is OutboxException.UnknownParent -> {
                 buf.putInt(6)
-                FfiConverterTypeFeature.write(value.`feature`, buf)
+                FfiConverterTypeSubmissionId.write(value.`id`, buf)
                 Unit
             }
             is OutboxException.KeyReused -> {
@@ -7879,6 +8776,267 @@ public object FfiConverterTypeOutboxError : FfiConverterRustBuffer<OutboxExcepti
     }
 
 }
+
+
+
+/**
+ * Where in a parent's result a part is found.
+ */
+sealed class PartSource {
+
+    /**
+     * In its JSON body, by RFC 6901 pointer.
+     */
+    data class JsonPointer(
+        /**
+         * The pointer, for example `/id`.
+         */
+        val `pointer`: kotlin.String) : PartSource()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * In one of the kept headers: `Content-Location`, `ETag`, `Last-Modified`, `Link`, `Location`,
+     * `Request-Id`, `X-Correlation-Id`, `X-Request-Id`.
+     */
+    data class Header(
+        /**
+         * The header's name, in any case.
+         */
+        val `name`: kotlin.String) : PartSource()
+
+    {
+
+
+        companion object
+    }
+
+
+
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypePartSource : FfiConverterRustBuffer<PartSource>{
+    override fun read(buf: ByteBuffer): PartSource {
+        return when(buf.getInt()) {
+            1 -> PartSource.JsonPointer(
+                FfiConverterString.read(buf),
+                )
+            2 -> PartSource.Header(
+                FfiConverterString.read(buf),
+                )
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: PartSource): ULong = when(value) {
+        is PartSource.JsonPointer -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`pointer`)
+            )
+        }
+        is PartSource.Header -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`name`)
+            )
+        }
+    }
+
+    override fun write(value: PartSource, buf: ByteBuffer) {
+        when(value) {
+            is PartSource.JsonPointer -> {
+                buf.putInt(1)
+                FfiConverterString.write(value.`pointer`, buf)
+                Unit
+            }
+            is PartSource.Header -> {
+                buf.putInt(2)
+                FfiConverterString.write(value.`name`, buf)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
+ * Where in a request a part goes.
+ */
+sealed class PartTarget {
+
+    /**
+     * A placeholder in the path of the URL, there once, for example `{order}` in
+     * `/orders/{order}/photos`. A text or a number, percent-encoded; not empty, and never dots that
+     * would change the path.
+     */
+    data class Path(
+        /**
+         * The placeholder, with its braces.
+         */
+        val `placeholder`: kotlin.String) : PartTarget()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * A query parameter, added behind those that are there. A text or a number.
+     */
+    data class Query(
+        /**
+         * The parameter's name.
+         */
+        val `name`: kotlin.String) : PartTarget()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * A header that the submission doesn't store itself. A text or a number.
+     */
+    data class Header(
+        /**
+         * The header's name.
+         */
+        val `name`: kotlin.String) : PartTarget()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * A member of the JSON body, added to an object that is there. Any JSON value, as it is written
+     * in the result; a null there counts as missing, and can be supplied. The body is neither from a
+     * file nor larger than `inline_body_bytes`.
+     */
+    data class Json(
+        /**
+         * The member's RFC 6901 pointer, for example `/order_id`.
+         */
+        val `pointer`: kotlin.String) : PartTarget()
+
+    {
+
+
+        companion object
+    }
+
+
+
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypePartTarget : FfiConverterRustBuffer<PartTarget>{
+    override fun read(buf: ByteBuffer): PartTarget {
+        return when(buf.getInt()) {
+            1 -> PartTarget.Path(
+                FfiConverterString.read(buf),
+                )
+            2 -> PartTarget.Query(
+                FfiConverterString.read(buf),
+                )
+            3 -> PartTarget.Header(
+                FfiConverterString.read(buf),
+                )
+            4 -> PartTarget.Json(
+                FfiConverterString.read(buf),
+                )
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: PartTarget): ULong = when(value) {
+        is PartTarget.Path -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`placeholder`)
+            )
+        }
+        is PartTarget.Query -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`name`)
+            )
+        }
+        is PartTarget.Header -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`name`)
+            )
+        }
+        is PartTarget.Json -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`pointer`)
+            )
+        }
+    }
+
+    override fun write(value: PartTarget, buf: ByteBuffer) {
+        when(value) {
+            is PartTarget.Path -> {
+                buf.putInt(1)
+                FfiConverterString.write(value.`placeholder`, buf)
+                Unit
+            }
+            is PartTarget.Query -> {
+                buf.putInt(2)
+                FfiConverterString.write(value.`name`, buf)
+                Unit
+            }
+            is PartTarget.Header -> {
+                buf.putInt(3)
+                FfiConverterString.write(value.`name`, buf)
+                Unit
+            }
+            is PartTarget.Json -> {
+                buf.putInt(4)
+                FfiConverterString.write(value.`pointer`, buf)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
 
 
 
@@ -7966,7 +9124,8 @@ enum class RejectReason {
      */
     BODY_MISSING,
     /**
-     * A submission it depends on ended without success. *Doesn't occur yet.*
+     * A submission that it depends on ended without success, or one before it in its lane whose
+     * policy is `RejectRest`.
      */
     DEPENDENCY;
 
@@ -8109,6 +9268,31 @@ sealed class Resolution {
     object GiveUp : Resolution()
 
 
+    /**
+     * Supply the parts that the parent's result lacks, of a submission held for that. It is frozen
+     * then, and sent.
+     */
+    data class FillParts(
+        /**
+         * A value for each part that is missing; others are left as they are.
+         */
+        val `values`: List<dev.submitonce.internal.PartValue>) : Resolution()
+
+    {
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_resolution_uniffi_trait_debug(FfiConverterTypeResolution.lower(this),
+        _status)
+}
+    )
+    }
+        companion object
+    }
+
 
 
 
@@ -8141,6 +9325,9 @@ public object FfiConverterTypeResolution : FfiConverterRustBuffer<Resolution>{
                 FfiConverterOptionalString.read(buf),
                 )
             3 -> Resolution.GiveUp
+            4 -> Resolution.FillParts(
+                FfiConverterSequenceTypePartValue.read(buf),
+                )
             else -> throw RuntimeException("invalid enum value, something is very wrong!!")
         }
     }
@@ -8166,6 +9353,13 @@ public object FfiConverterTypeResolution : FfiConverterRustBuffer<Resolution>{
                 4UL
             )
         }
+        is Resolution.FillParts -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterSequenceTypePartValue.allocationSize(value.`values`)
+            )
+        }
     }
 
     override fun write(value: Resolution, buf: ByteBuffer) {
@@ -8182,6 +9376,11 @@ public object FfiConverterTypeResolution : FfiConverterRustBuffer<Resolution>{
             }
             is Resolution.GiveUp -> {
                 buf.putInt(3)
+                Unit
+            }
+            is Resolution.FillParts -> {
+                buf.putInt(4)
+                FfiConverterSequenceTypePartValue.write(value.`values`, buf)
                 Unit
             }
         }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
@@ -8441,6 +9640,53 @@ public object FfiConverterTypeRunNetwork: FfiConverterRustBuffer<RunNetwork> {
 
 
 
+/**
+ * What becomes of an account's submissions when it signs out.
+ */
+
+enum class SignOut {
+
+    /**
+     * They are kept, and wait for the account to come back.
+     */
+    KEEP,
+    /**
+     * They end: what can't have happened is cancelled, what is in doubt is abandoned. Requests,
+     * results and intents are deleted; only what recognises late duplicates stays, without a URL or a
+     * body.
+     */
+    PURGE;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeSignOut: FfiConverterRustBuffer<SignOut> {
+    override fun read(buf: ByteBuffer) = try {
+
+        SignOut.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: SignOut) = 4UL
+
+    override fun write(value: SignOut, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
 
 
 /**
@@ -8481,7 +9727,9 @@ sealed class StorageException: kotlin.Exception() {
     }
 
     /**
-     * The file's content is damaged. Keep it: it holds keys that must not be lost.
+     * The file's content is damaged. Keep it: it holds keys that must not be lost. Met while the
+     * outbox is open: close it and open it again, which saves what can be read into a new file and
+     * tells so in `OpenReport`.
      */
     class Corrupt(
 
@@ -9146,6 +10394,82 @@ sealed class WaitingFor {
     object SignedOut : WaitingFor()
 
 
+    /**
+     * For the one before it in its lane: to be settled; or, if that was rejected or given up, for
+     * `release_lane`.
+     */
+    data class Lane(
+        /**
+         * The one before it.
+         */
+        val `id`: dev.submitonce.internal.SubmissionId) : WaitingFor()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * For a newer one of its latest-wins key: it goes on only if that ends without success.
+     */
+    data class Newer(
+        /**
+         * The newer one.
+         */
+        val `id`: dev.submitonce.internal.SubmissionId) : WaitingFor()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * For an older one of its latest-wins key, which is on the wire, or which others depend on.
+     */
+    data class Older(
+        /**
+         * The older one.
+         */
+        val `id`: dev.submitonce.internal.SubmissionId) : WaitingFor()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * For a submission whose success it depends on.
+     */
+    data class Parent(
+        /**
+         * The parent.
+         */
+        val `id`: dev.submitonce.internal.SubmissionId) : WaitingFor()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * For a status probe, which is asked at this time.
+     */
+    data class Probe(
+        /**
+         * The time.
+         */
+        val `at`: java.time.Instant) : WaitingFor()
+
+    {
+
+
+        companion object
+    }
+
 
 
 
@@ -9178,6 +10502,21 @@ public object FfiConverterTypeWaitingFor : FfiConverterRustBuffer<WaitingFor>{
                 )
             6 -> WaitingFor.Credentials
             7 -> WaitingFor.SignedOut
+            8 -> WaitingFor.Lane(
+                FfiConverterTypeSubmissionId.read(buf),
+                )
+            9 -> WaitingFor.Newer(
+                FfiConverterTypeSubmissionId.read(buf),
+                )
+            10 -> WaitingFor.Older(
+                FfiConverterTypeSubmissionId.read(buf),
+                )
+            11 -> WaitingFor.Parent(
+                FfiConverterTypeSubmissionId.read(buf),
+                )
+            12 -> WaitingFor.Probe(
+                FfiConverterTimestamp.read(buf),
+                )
             else -> throw RuntimeException("invalid enum value, something is very wrong!!")
         }
     }
@@ -9230,6 +10569,41 @@ public object FfiConverterTypeWaitingFor : FfiConverterRustBuffer<WaitingFor>{
                 4UL
             )
         }
+        is WaitingFor.Lane -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterTypeSubmissionId.allocationSize(value.`id`)
+            )
+        }
+        is WaitingFor.Newer -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterTypeSubmissionId.allocationSize(value.`id`)
+            )
+        }
+        is WaitingFor.Older -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterTypeSubmissionId.allocationSize(value.`id`)
+            )
+        }
+        is WaitingFor.Parent -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterTypeSubmissionId.allocationSize(value.`id`)
+            )
+        }
+        is WaitingFor.Probe -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterTimestamp.allocationSize(value.`at`)
+            )
+        }
     }
 
     override fun write(value: WaitingFor, buf: ByteBuffer) {
@@ -9265,6 +10639,31 @@ public object FfiConverterTypeWaitingFor : FfiConverterRustBuffer<WaitingFor>{
             }
             is WaitingFor.SignedOut -> {
                 buf.putInt(7)
+                Unit
+            }
+            is WaitingFor.Lane -> {
+                buf.putInt(8)
+                FfiConverterTypeSubmissionId.write(value.`id`, buf)
+                Unit
+            }
+            is WaitingFor.Newer -> {
+                buf.putInt(9)
+                FfiConverterTypeSubmissionId.write(value.`id`, buf)
+                Unit
+            }
+            is WaitingFor.Older -> {
+                buf.putInt(10)
+                FfiConverterTypeSubmissionId.write(value.`id`, buf)
+                Unit
+            }
+            is WaitingFor.Parent -> {
+                buf.putInt(11)
+                FfiConverterTypeSubmissionId.write(value.`id`, buf)
+                Unit
+            }
+            is WaitingFor.Probe -> {
+                buf.putInt(12)
+                FfiConverterTimestamp.write(value.`at`, buf)
                 Unit
             }
         }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
@@ -9777,6 +11176,38 @@ public object FfiConverterOptionalTypeOutcome: FfiConverterRustBuffer<Outcome?> 
 /**
  * @suppress
  */
+public object FfiConverterOptionalTypeSalvage: FfiConverterRustBuffer<Salvage?> {
+    override fun read(buf: ByteBuffer): Salvage? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeSalvage.read(buf)
+    }
+
+    override fun allocationSize(value: Salvage?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeSalvage.allocationSize(value)
+        }
+    }
+
+    override fun write(value: Salvage?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeSalvage.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterOptionalTypeServerProfile: FfiConverterRustBuffer<ServerProfile?> {
     override fun read(buf: ByteBuffer): ServerProfile? {
         if (buf.get().toInt() == 0) {
@@ -9841,6 +11272,38 @@ public object FfiConverterOptionalTypeSnapshot: FfiConverterRustBuffer<Snapshot?
 /**
  * @suppress
  */
+public object FfiConverterOptionalTypeStatusProbe: FfiConverterRustBuffer<StatusProbe?> {
+    override fun read(buf: ByteBuffer): StatusProbe? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeStatusProbe.read(buf)
+    }
+
+    override fun allocationSize(value: StatusProbe?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeStatusProbe.allocationSize(value)
+        }
+    }
+
+    override fun write(value: StatusProbe?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeStatusProbe.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterOptionalTypeTlsConfig: FfiConverterRustBuffer<TlsConfig?> {
     override fun read(buf: ByteBuffer): TlsConfig? {
         if (buf.get().toInt() == 0) {
@@ -9873,6 +11336,38 @@ public object FfiConverterOptionalTypeTlsConfig: FfiConverterRustBuffer<TlsConfi
 /**
  * @suppress
  */
+public object FfiConverterOptionalTypeUploadProgress: FfiConverterRustBuffer<UploadProgress?> {
+    override fun read(buf: ByteBuffer): UploadProgress? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeUploadProgress.read(buf)
+    }
+
+    override fun allocationSize(value: UploadProgress?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeUploadProgress.allocationSize(value)
+        }
+    }
+
+    override fun write(value: UploadProgress?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeUploadProgress.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterOptionalTypeEffect: FfiConverterRustBuffer<Effect?> {
     override fun read(buf: ByteBuffer): Effect? {
         if (buf.get().toInt() == 0) {
@@ -9895,6 +11390,102 @@ public object FfiConverterOptionalTypeEffect: FfiConverterRustBuffer<Effect?> {
         } else {
             buf.put(1)
             FfiConverterTypeEffect.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalTypeHoldReason: FfiConverterRustBuffer<HoldReason?> {
+    override fun read(buf: ByteBuffer): HoldReason? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeHoldReason.read(buf)
+    }
+
+    override fun allocationSize(value: HoldReason?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeHoldReason.allocationSize(value)
+        }
+    }
+
+    override fun write(value: HoldReason?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeHoldReason.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalTypeLanePolicy: FfiConverterRustBuffer<LanePolicy?> {
+    override fun read(buf: ByteBuffer): LanePolicy? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeLanePolicy.read(buf)
+    }
+
+    override fun allocationSize(value: LanePolicy?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeLanePolicy.allocationSize(value)
+        }
+    }
+
+    override fun write(value: LanePolicy?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeLanePolicy.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalTypeListState: FfiConverterRustBuffer<ListState?> {
+    override fun read(buf: ByteBuffer): ListState? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeListState.read(buf)
+    }
+
+    override fun allocationSize(value: ListState?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeListState.allocationSize(value)
+        }
+    }
+
+    override fun write(value: ListState?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeListState.write(value, buf)
         }
     }
 }
@@ -10169,6 +11760,90 @@ public object FfiConverterSequenceTypeHeader: FfiConverterRustBuffer<List<Header
 /**
  * @suppress
  */
+public object FfiConverterSequenceTypeHeldCount: FfiConverterRustBuffer<List<HeldCount>> {
+    override fun read(buf: ByteBuffer): List<HeldCount> {
+        val len = buf.getInt()
+        return List<HeldCount>(len) {
+            FfiConverterTypeHeldCount.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<HeldCount>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeHeldCount.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<HeldCount>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeHeldCount.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterSequenceTypeParentPart: FfiConverterRustBuffer<List<ParentPart>> {
+    override fun read(buf: ByteBuffer): List<ParentPart> {
+        val len = buf.getInt()
+        return List<ParentPart>(len) {
+            FfiConverterTypeParentPart.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<ParentPart>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeParentPart.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<ParentPart>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeParentPart.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterSequenceTypePartValue: FfiConverterRustBuffer<List<PartValue>> {
+    override fun read(buf: ByteBuffer): List<PartValue> {
+        val len = buf.getInt()
+        return List<PartValue>(len) {
+            FfiConverterTypePartValue.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<PartValue>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypePartValue.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<PartValue>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypePartValue.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterSequenceTypeReceipt: FfiConverterRustBuffer<List<Receipt>> {
     override fun read(buf: ByteBuffer): List<Receipt> {
         val len = buf.getInt()
@@ -10215,6 +11890,34 @@ public object FfiConverterSequenceTypeReconciled: FfiConverterRustBuffer<List<Re
         buf.putInt(value.size)
         value.iterator().forEach {
             FfiConverterTypeReconciled.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterSequenceTypeSettleTimes: FfiConverterRustBuffer<List<SettleTimes>> {
+    override fun read(buf: ByteBuffer): List<SettleTimes> {
+        val len = buf.getInt()
+        return List<SettleTimes>(len) {
+            FfiConverterTypeSettleTimes.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<SettleTimes>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeSettleTimes.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<SettleTimes>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeSettleTimes.write(it, buf)
         }
     }
 }

@@ -1,6 +1,7 @@
 package dev.submitonce.scenarios
 
 import dev.submitonce.Credentials
+import dev.submitonce.SignOut
 import java.time.Instant
 
 val accountSteps: Map<String, Kind> = mapOf(
@@ -8,7 +9,10 @@ val accountSteps: Map<String, Kind> = mapOf(
         val account = text("account")
         onOutbox { signIn(account) }
     },
-    "sign_out" to kind { onOutbox { signOut() } },
+    "sign_out" to kind {
+        val how = jsonOrNull("how")?.constant<SignOut>() ?: SignOut.KEEP
+        onOutbox { form(signOut(how)) }
+    },
     "signed_in" to kind { onOutbox { signedIn() } },
     "supply_credentials" to kind {
         val account = text("account")

@@ -13,10 +13,17 @@ class Config(
     val limits: Map<String, JsonElement> = emptyMap(),
     val baseUrl: String? = null,
     val userAgent: String? = null,
+    val installId: String? = null,
 ) {
     /** This, and for what it leaves out the other. */
     fun over(other: Config): Config =
-        Config(profile ?: other.profile, other.limits + limits, baseUrl ?: other.baseUrl, userAgent ?: other.userAgent)
+        Config(
+            profile ?: other.profile,
+            other.limits + limits,
+            baseUrl ?: other.baseUrl,
+            userAgent ?: other.userAgent,
+            installId ?: other.installId,
+        )
 }
 
 fun config(json: JsonElement): Config = json.members {
@@ -25,6 +32,7 @@ fun config(json: JsonElement): Config = json.members {
         limits = jsonOrNull("limits")?.let { it as? JsonObject ?: broken("$it are no limits") }.orEmpty(),
         baseUrl = textOrNull("base_url"),
         userAgent = textOrNull("user_agent"),
+        installId = textOrNull("install_id"),
     )
 }
 
@@ -46,6 +54,7 @@ fun form(profile: ServerProfile): JsonObject = with(profile.raw) {
         "locks" to locks,
         "aborts_handlers" to abortsHandlers,
         "gateway_may_resend" to gatewayMayResend,
+        "latest_wins" to latestWins,
         "key_scope" to keyScope.form(),
         "replays_success" to replaysSuccess,
         "errors_are_replayed" to errorsAreReplayed.form(),

@@ -3,6 +3,11 @@ package dev.submitonce.scenarios
 import dev.submitonce.Body
 import dev.submitonce.Effect
 import dev.submitonce.Header
+import dev.submitonce.LanePolicy
+import dev.submitonce.ParentPart
+import dev.submitonce.PartSource
+import dev.submitonce.PartTarget
+import dev.submitonce.StatusProbe
 import dev.submitonce.Submission
 import dev.submitonce.SubmissionId
 import kotlinx.serialization.json.JsonElement
@@ -24,9 +29,11 @@ fun content(json: JsonElement): Content = json.members {
     val expiresIn = wholeOrNull("expires_in_ms")
     val unmeteredOnly = jsonOrNull("unmetered_only")?.flag() ?: false
     val lane = textOrNull("lane")
+    val lanePolicy = jsonOrNull("lane_policy")?.constant<LanePolicy>()
     val replaces = textOrNull("replaces")
     val after = jsonOrNull("after")?.items().orEmpty().map { it.text() }
-    val probe = textOrNull("probe")
+    val parts = jsonOrNull("parts")?.items().orEmpty().map(::part)
+    val probe = jsonOrNull("probe")?.let(::probe)
     val content: Content = { folder ->
         Submission(
             id = SubmissionId.parse(id),
@@ -40,12 +47,59 @@ fun content(json: JsonElement): Content = json.members {
             expiresAt = expiresIn?.let(Instant.now()::plusMillis),
             unmeteredOnly = unmeteredOnly,
             lane = lane,
+            lanePolicy = lanePolicy,
             replaces = replaces,
             after = after.map(SubmissionId::parse),
+            parts = parts.map { it() },
             probe = probe,
         )
     }
     content
+}
+
+/** A part, to be made when its turn comes, since its parent's ID may be none. */
+private fun part(json: JsonElement): () -> ParentPart = json.members {
+    val parent = text("parent")
+    val from = source(json("from"))
+    val into = target(json("into"))
+    val part = { ParentPart(SubmissionId.parse(parent), from, into) }
+    part
+}
+
+private fun source(json: JsonElement): PartSource = oneKind(json) { kind, text ->
+    when (kind) {
+        "json_pointer" -> PartSource.JsonPointer(text)
+        "header" -> PartSource.Header(text)
+        else -> broken("no part is found in a $kind")
+    }
+}
+
+/** Where a part goes. */
+fun target(json: JsonElement): PartTarget = oneKind(json) { kind, text ->
+    when (kind) {
+        "path" -> PartTarget.Path(text)
+        "query" -> PartTarget.Query(text)
+        "header" -> PartTarget.Header(text)
+        "json" -> PartTarget.Json(text)
+        else -> broken("no part goes into a $kind")
+    }
+}
+
+/** An object with one member, a text. */
+private fun <T> oneKind(json: JsonElement, read: (String, String) -> T): T = json.members {
+    val kind = unread().singleOrNull() ?: broken("it has one kind: $json")
+    read(kind, text(kind))
+}
+
+private fun probe(json: JsonElement): StatusProbe = json.members {
+    val default = StatusProbe(text("url"))
+    StatusProbe(
+        url = default.url,
+        pointer = textOrNull("pointer"),
+        missingMeansNotApplied =
+            jsonOrNull("missing_means_not_applied")?.flag() ?: default.missingMeansNotApplied,
+        ofKeyRecord = jsonOrNull("of_key_record")?.flag() ?: default.ofKeyRecord,
+    )
 }
 
 private fun effect(name: String): Effect =

@@ -1,6 +1,8 @@
 package dev.submitonce.scenarios
 
+import dev.submitonce.HoldReason
 import dev.submitonce.NetworkKind
+import dev.submitonce.PartValue
 import dev.submitonce.Resolution
 import dev.submitonce.SubmissionId
 import kotlinx.serialization.json.JsonElement
@@ -27,6 +29,16 @@ val deliveringSteps: Map<String, Kind> = mapOf(
         val resolution = resolution(json("decision"))
         onOutbox { form(resolve(SubmissionId.parse(id), revision, resolution)) }
     },
+    "resolve_all" to kind {
+        val reason = json("reason").constant<HoldReason>()
+        val resolution = resolution(json("decision"))
+        onOutbox { form(resolveAll(reason, resolution)) }
+    },
+    "release_lane" to kind {
+        val account = textOrNull("account")
+        val lane = text("lane")
+        onOutbox { releaseLane(lane, account) }
+    },
     "network_available" to kind {
         val network = json("network").constant<NetworkKind>()
         onOutbox { networkAvailable(network) }
@@ -40,7 +52,10 @@ private fun resolution(json: JsonElement): Resolution = json.members {
             "retry_same_key" -> Resolution.RetrySameKey(flag("accept_second_effect"))
             "it_happened" -> Resolution.ItHappened(textOrNull("result"))
             "give_up" -> Resolution.GiveUp
+            "fill_parts" -> Resolution.FillParts(json("values").items().map(::filled))
             else -> broken("there is no decision $kind")
         }
     }
 }
+
+private fun filled(json: JsonElement): PartValue = json.members { PartValue(target(json("into")), text("json")) }

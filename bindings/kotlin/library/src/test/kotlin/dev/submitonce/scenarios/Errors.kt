@@ -25,7 +25,7 @@ private fun fields(error: SubmitOnceException): Array<Pair<String, Any?>> =
         is SubmitOnceException.Invalid -> arrayOf("field" to error.field, "problem" to error.problem)
         is SubmitOnceException.HeaderRefused -> arrayOf("header" to error.name, "reason" to error.reason)
         is SubmitOnceException.BodyTooLarge -> arrayOf("bytes" to error.bytes, "most" to error.most)
-        is SubmitOnceException.NotYetSupported -> arrayOf("feature" to error.feature.form())
+        is SubmitOnceException.UnknownParent -> arrayOf("id" to error.id)
         is SubmitOnceException.KeyReused ->
             arrayOf("id" to error.id, "existing" to form(error.existing), "differs" to error.differs)
         is SubmitOnceException.IdTooOld -> arrayOf("id" to error.id)

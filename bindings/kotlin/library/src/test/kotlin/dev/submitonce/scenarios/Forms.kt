@@ -8,6 +8,8 @@ import dev.submitonce.OpenReport
 import dev.submitonce.Outcome
 import dev.submitonce.Page
 import dev.submitonce.Receipt
+import dev.submitonce.ResolvedAll
+import dev.submitonce.SignedOutReport
 import dev.submitonce.Snapshot
 import dev.submitonce.Stats
 import dev.submitonce.SubmissionState
@@ -37,11 +39,30 @@ fun json(value: Any?): JsonElement =
         is Boolean -> JsonPrimitive(value)
         is UUID -> JsonPrimitive(value.toString())
         is List<*> -> JsonArray(value.map(::json))
+        is Map<*, *> -> JsonObject(value.entries.associate { (name, of) -> name as String to json(of) })
         else -> error("$value has no form")
     }
 
 fun form(report: OpenReport): JsonObject =
-    obj("created" to report.created, "lost_changes" to report.lostChanges, "shared" to report.shared)
+    obj(
+        "created" to report.created,
+        "lost_changes" to report.lostChanges,
+        "shared" to report.shared,
+        "restored" to report.restored,
+        "salvaged" to report.salvaged?.let { obj("submissions" to it.submissions, "damaged" to it.damaged) },
+    )
+
+fun form(resolved: ResolvedAll): JsonObject = obj("resolved" to resolved.resolved, "refused" to resolved.refused)
+
+fun form(report: SignedOutReport): JsonObject = with(report) {
+    obj(
+        "account" to account,
+        "kept" to kept,
+        "cancelled" to cancelled,
+        "abandoned" to abandoned,
+        "succeeded" to succeeded,
+    )
+}
 
 fun form(receipt: Receipt): JsonObject =
     obj("id" to receipt.id, "kind" to receipt.kind.form(), "snapshot" to form(receipt.snapshot))
@@ -53,12 +74,17 @@ fun form(snapshot: Snapshot): JsonObject = with(snapshot) {
         "method" to method,
         "url" to url,
         "effect" to name(effect),
+        "lane" to lane,
+        "replaces" to replaces,
         "state" to name(state),
         "reason" to reason(state),
         "revision" to revision,
         "waiting_for" to waitingFor?.let(::name),
+        "waiting_for_id" to waitingFor?.let(::other),
         "attempts" to attempts,
+        "has_next_attempt" to (nextAttemptAt != null),
         "in_doubt" to inDoubt,
+        "progress" to progress?.let { obj("sent" to it.sent, "total" to it.total) },
         "last_problem" to lastProblem,
         "outcome" to outcome?.let(::form),
         "late_evidence" to lateEvidence,
@@ -102,6 +128,23 @@ private fun name(waiting: WaitingFor): String =
         is WaitingFor.Gate -> "gate"
         WaitingFor.Credentials -> "credentials"
         WaitingFor.SignedOut -> "signed_out"
+        is WaitingFor.Lane -> "lane"
+        is WaitingFor.Newer -> "newer"
+        is WaitingFor.Older -> "older"
+        is WaitingFor.Parent -> "parent"
+        is WaitingFor.Probe -> "probe"
+    }
+
+/** Which other submission it waits for. */
+private fun other(waiting: WaitingFor): UUID? =
+    when (waiting) {
+        is WaitingFor.Lane -> waiting.id
+        is WaitingFor.Newer -> waiting.id
+        is WaitingFor.Older -> waiting.id
+        is WaitingFor.Parent -> waiting.id
+        is WaitingFor.Due, is WaitingFor.Network, is WaitingFor.Certificate, WaitingFor.Unmetered,
+        is WaitingFor.Gate, WaitingFor.Credentials, WaitingFor.SignedOut, is WaitingFor.Probe,
+        -> null
     }
 
 private fun form(outcome: Outcome): JsonObject =
@@ -171,14 +214,32 @@ fun form(stats: Stats): JsonObject = with(stats) {
         "pending" to pending,
         "in_flight" to inFlight,
         "held" to held,
+        "held_by_reason" to heldByReason.associate { it.reason.form() to it.count },
+        "in_doubt" to inDoubt,
+        "queued_bytes" to queuedBytes,
+        "result_bytes" to resultBytes,
+        "database_bytes" to databaseBytes,
+        "submit_calls" to submitCalls,
         "accepted" to accepted,
         "joined" to joined,
         "replayed" to replayed,
         "reuse_refused" to reuseRefused,
+        "succeeded" to succeeded,
+        "rejected" to rejected,
+        "cancelled" to cancelled,
+        "expired" to expired,
+        "superseded" to superseded,
+        "abandoned" to abandoned,
         "attempts" to attempts,
+        "retries_after_answer" to retriesAfterAnswer,
+        "retries_after_silence" to retriesAfterSilence,
+        "retries_after_no_connection" to retriesAfterNoConnection,
+        "doubts_raised" to doubtsRaised,
+        "doubts_settled" to doubtsSettled,
         "duplicate_hit_rate" to duplicateHitRate,
         "reuse_refused_rate" to reuseRefusedRate,
         "abnormal_retry_rate" to abnormalRetryRate,
+        "time_to_settle" to timeToSettle.sumOf { it.count },
         "last_cursor" to lastCursor,
     )
 }

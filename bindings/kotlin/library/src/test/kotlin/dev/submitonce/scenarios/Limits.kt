@@ -39,6 +39,8 @@ private val all = listOf(
     time("busy_time", { it.busyTime }) { copy(busyTime = it) },
     time("horizon", { it.horizon }) { copy(horizon = it) },
     time("keep_results", { it.keepResults }) { copy(keepResults = it) },
+    count("keep_results_count", { it.keepResultsCount }) { copy(keepResultsCount = it) },
+    Limit("keep_results_bytes", { it.keepResultsBytes.toLong() }) { copy(keepResultsBytes = it.natural().toULong()) },
     time("keep_tombstones", { it.keepTombstones }) { copy(keepTombstones = it) },
     count("keep_changes", { it.keepChanges }) { copy(keepChanges = it) },
 )

@@ -1,8 +1,11 @@
 package dev.submitonce.scenarios
 
+import dev.submitonce.HoldReason
 import dev.submitonce.ListFilter
+import dev.submitonce.ListState
 import dev.submitonce.SubmissionId
 import dev.submitonce.translated
+import kotlinx.serialization.json.JsonElement
 
 val lookingSteps: Map<String, Kind> = mapOf(
     "snapshot" to kind {
@@ -17,7 +20,7 @@ val lookingSteps: Map<String, Kind> = mapOf(
         }
     },
     "list" to kind {
-        val filter = jsonOrNull("filter")?.constant<ListFilter>() ?: ListFilter.ALL
+        val filter = jsonOrNull("filter")?.let(::filter) ?: ListFilter()
         val after = wholeOrNull("after") ?: 0
         val limit = Math.toIntExact(wholeOrNull("limit") ?: 100)
         onOutbox { form(list(filter, after, limit)) }
@@ -42,3 +45,13 @@ val lookingSteps: Map<String, Kind> = mapOf(
         }
     },
 )
+
+private fun filter(json: JsonElement): ListFilter = json.members {
+    ListFilter(
+        state = jsonOrNull("state")?.constant<ListState>(),
+        reason = jsonOrNull("reason")?.constant<HoldReason>(),
+        account = textOrNull("account"),
+        lane = textOrNull("lane"),
+        replaces = textOrNull("replaces"),
+    )
+}

@@ -16,9 +16,12 @@ class Stage(val scenario: Scenario, val server: ReferenceServer, val folder: Fil
     val dispatcher = WatchedDispatcher()
     private val handles = mutableMapOf<String, Handle>()
 
-    fun open(name: String, outbox: Outbox) {
-        handles[name] = Handle(outbox)
+    fun open(name: String, outbox: Outbox, file: String) {
+        handles[name] = Handle(outbox, file)
     }
+
+    /** Whether an outbox has this database open. */
+    fun isOpen(file: String): Boolean = handles.values.any { it.isOpen && it.file == file }
 
     fun handle(name: String): Handle = handles[name] ?: broken("$name is not open")
 
@@ -26,7 +29,9 @@ class Stage(val scenario: Scenario, val server: ReferenceServer, val folder: Fil
 }
 
 /** An outbox, with what its listeners have heard. */
-class Handle(val outbox: Outbox) : Closeable {
+class Handle(val outbox: Outbox, val file: String) : Closeable {
+    var isOpen: Boolean = true
+        private set
     private val ears = mutableMapOf<String, Ear>()
 
     /** The generated outbox under this one, for what the layer has in another form. */
@@ -38,6 +43,11 @@ class Handle(val outbox: Outbox) : Closeable {
     fun newEar(by: String, listening: Boolean): Ear? {
         ears.remove(by)?.close()
         return if (listening) Ear().also { ears[by] = it } else null
+    }
+
+    fun closeOutbox() {
+        outbox.close()
+        isOpen = false
     }
 
     override fun close() {
