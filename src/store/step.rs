@@ -59,6 +59,8 @@ pub(crate) struct Stepped {
     pub(crate) lease: UptimeMs,
     /// When something can be claimed next, whether there is room for it or not.
     pub(crate) due: Option<Duration>,
+    /// When something can be asked next, in the same way.
+    pub(crate) ask: Option<Duration>,
     /// When a step has something else to do: an expiry, or another process's submissions.
     pub(crate) chores: Option<Duration>,
     /// Submissions wait for an unmetered network alone.
@@ -120,7 +122,8 @@ pub(super) fn step(
         claims,
         lease,
         questions,
-        due: earliest([next_due(tx, &ways)?, next_probe.due]),
+        due: next_due(tx, &ways)?,
+        ask: next_probe.due,
         awaits_unmetered: awaits_unmetered(tx, &step.terms)?,
         signed_in: signed_in(tx.connection)?,
         needs_credentials: next_probe.needs_credentials
