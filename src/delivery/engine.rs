@@ -313,12 +313,13 @@ impl Engine {
                 let changed = self.parts.desk.note(stepped.signed_in.as_ref());
                 self.renew(&mut gate);
                 self.retain(&mut gate, now);
-                turned.due = stepped.due;
+                turned.due = earliest([stepped.due, stepped.ask]);
                 turned.needs_credentials = stepped.needs_credentials && stepped.signed_in.is_some();
                 turned.awaits_unmetered = stepped.awaits_unmetered;
                 let room = claims && gate.on_the_wire() < self.most_in_flight();
                 let renewal = (!gate.flights.is_empty()).then(|| self.parts.limits.lease / 4);
-                let due = if room { stepped.due } else { None };
+                let due = stepped.due.filter(|_| room);
+                let ask = stepped.ask.filter(|_| room && self.room_to_ask(&gate) > 0);
                 let asking = if changed {
                     // What was looked for with others is looked for again.
                     turned.awaits_credentials = true;
@@ -328,8 +329,8 @@ impl Engine {
                 } else {
                     None
                 };
-                turned.wake = earliest([stepped.due, stepped.chores, renewal]);
-                turned.next = earliest([due, stepped.chores, renewal, asking]);
+                turned.wake = earliest([turned.due, stepped.chores, renewal]);
+                turned.next = earliest([due, ask, stepped.chores, renewal, asking]);
             }
             Err(error) => turned.error = Some(error),
         }

@@ -129,6 +129,12 @@ impl Engine {
         self.parts.limits.max_in_flight as usize
     }
 
+    /// At most half of what may be in flight, so that slow answers to questions hold no action up.
+    pub(super) fn room_to_ask(&self, gate: &Gate) -> usize {
+        let most = self.most_in_flight().div_ceil(2);
+        most.saturating_sub(gate.asking.len())
+    }
+
     /// Settles and claims, and launches what was claimed.
     pub(super) fn step(
         self: &Arc<Self>,
@@ -140,6 +146,7 @@ impl Engine {
             finished: gate.unsettled.clone(),
             probed: gate.probed.clone(),
             capacity: if claims { room } else { 0 },
+            questions: self.room_to_ask(gate),
             on_the_wire: !gate.flights.is_empty(),
             terms: self.terms(),
         };

@@ -28,6 +28,8 @@ pub(crate) struct Step {
     pub(crate) probed: Vec<Probed>,
     /// Claims and questions at most.
     pub(crate) capacity: usize,
+    /// Questions among them at most.
+    pub(crate) questions: usize,
     /// Requests of this outbox are on the wire: its lease must still hold.
     pub(crate) on_the_wire: bool,
     /// What may be claimed.
@@ -57,6 +59,8 @@ pub(crate) struct Stepped {
     pub(crate) lease: UptimeMs,
     /// When something can be claimed next, whether there is room for it or not.
     pub(crate) due: Option<Duration>,
+    /// When something can be asked next, in the same way.
+    pub(crate) ask: Option<Duration>,
     /// When a step has something else to do: an expiry, or another process's submissions.
     pub(crate) chores: Option<Duration>,
     /// Submissions wait for an unmetered network alone.
@@ -97,8 +101,7 @@ pub(super) fn step(
     // Before the claim, which depends on whose turn it is.
     order::follow_up(tx)?;
     let capacity = if lapsed { 0 } else { step.capacity };
-    // At most half of the room, so that neither waits for the other for ever.
-    let questions = probes::claim(tx, limits, capacity.div_ceil(2), &step.terms)?;
+    let questions = probes::claim(tx, limits, capacity.min(step.questions), &step.terms)?;
     let capacity = capacity - questions.len();
     let mut lease = tx.now.uptime;
     if capacity > 0 && has_ready(tx, &step.terms)? {
@@ -119,7 +122,8 @@ pub(super) fn step(
         claims,
         lease,
         questions,
-        due: earliest([next_due(tx, &ways)?, next_probe.due]),
+        due: next_due(tx, &ways)?,
+        ask: next_probe.due,
         awaits_unmetered: awaits_unmetered(tx, &step.terms)?,
         signed_in: signed_in(tx.connection)?,
         needs_credentials: next_probe.needs_credentials

@@ -121,6 +121,10 @@ fn a_drain_asks_and_waits_for_the_answer() {
         let said = report.next_wake_at.unwrap();
         let apart = said.duration_since(at).or_else(|_| at.duration_since(said));
         assert!(apart.unwrap() < SECOND, "{said:?} {at:?}");
+        // "Not there" has been heard: the next time is when the horizon has passed.
+        let accepted = outbox.snapshot(order.id).unwrap().accepted_at;
+        let until = said.duration_since(accepted).unwrap();
+        assert!(until > 9 * MINUTE, "{until:?}");
     });
 }
 
@@ -258,7 +262,7 @@ fn a_cancel_while_it_is_asked_wins() {
     });
 }
 
-/// Questions take part of the room on the wire, and leave some to actions.
+/// Questions take half of what may be in flight (8) and no more, however many are due.
 #[test]
 fn many_questions_leave_room_for_actions() {
     let place = Place::new();
@@ -271,13 +275,25 @@ fn many_questions_leave_room_for_actions() {
         }
         drain(&outbox).await;
         world.pass(HOUR).await;
-        server.act(status(201));
-        let fresh = order(&outbox, "fresh");
-        outbox.submit(fresh.clone()).unwrap();
         outbox.start().unwrap();
-        world.pass(MINUTE).await;
-        assert_eq!(world.network.held(), 8, "as many as may be in flight");
-        assert_eq!(state(&outbox, fresh.id), SubmissionState::Succeeded);
+        world.pass(SECOND).await;
+        assert_eq!(world.network.held(), 4);
+        server.act(status(201));
+        let fresh: Vec<_> = (0..20)
+            .map(|n| order(&outbox, &format!("fresh {n}")))
+            .collect();
+        outbox.submit_all(fresh.clone()).unwrap();
+        world.pass(SECOND).await;
+        for order in fresh {
+            assert_eq!(state(&outbox, order.id), SubmissionState::Succeeded);
+        }
+        // As they are answered, the others come.
+        for _ in 0..40 {
+            world.network.take().answered(answer(200, "[1]"));
+            world.pass(SECOND).await;
+        }
+        assert_eq!(outbox.stats().unwrap().pending, 0);
+        assert_eq!(sent(&world, "GET").len(), 40);
     });
 }
 
