@@ -399,6 +399,31 @@ RustBuffer uniffi_submit_once_fn_method_outbox_signed_in(uint64_t ptr, RustCallS
 void uniffi_submit_once_fn_method_outbox_supply_credentials(uint64_t ptr, RustBuffer account, RustBuffer headers, RustBuffer valid_until, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_CANCEL
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_CANCEL
+RustBuffer uniffi_submit_once_fn_method_outbox_cancel(uint64_t ptr, RustBuffer id, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RELEASE_LANE
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RELEASE_LANE
+int8_t uniffi_submit_once_fn_method_outbox_release_lane(uint64_t ptr, RustBuffer account, RustBuffer lane, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RESOLVE
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RESOLVE
+RustBuffer uniffi_submit_once_fn_method_outbox_resolve(uint64_t ptr, RustBuffer id, int64_t revision, RustBuffer resolution, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RESOLVE_ALL
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RESOLVE_ALL
+RustBuffer uniffi_submit_once_fn_method_outbox_resolve_all(uint64_t ptr, RustBuffer reason, RustBuffer resolution, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_WAKE
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_WAKE
+RustBuffer uniffi_submit_once_fn_method_outbox_wake(uint64_t ptr, RustBuffer id, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_SET_LISTENER
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_SET_LISTENER
 void uniffi_submit_once_fn_method_outbox_set_listener(uint64_t ptr, RustBuffer listener, RustCallStatus *_Nonnull out_status
@@ -407,11 +432,6 @@ void uniffi_submit_once_fn_method_outbox_set_listener(uint64_t ptr, RustBuffer l
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_BEGIN
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_BEGIN
 RustBuffer uniffi_submit_once_fn_method_outbox_begin(uint64_t ptr, RustBuffer slot, RustCallStatus *_Nonnull out_status
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_CANCEL
-#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_CANCEL
-RustBuffer uniffi_submit_once_fn_method_outbox_cancel(uint64_t ptr, RustBuffer id, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_CHANGES
@@ -442,21 +462,6 @@ RustBuffer uniffi_submit_once_fn_method_outbox_open_report(uint64_t ptr, RustCal
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RECONCILE
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RECONCILE
 RustBuffer uniffi_submit_once_fn_method_outbox_reconcile(uint64_t ptr, RustBuffer ids, RustCallStatus *_Nonnull out_status
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RELEASE_LANE
-#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RELEASE_LANE
-int8_t uniffi_submit_once_fn_method_outbox_release_lane(uint64_t ptr, RustBuffer account, RustBuffer lane, RustCallStatus *_Nonnull out_status
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RESOLVE
-#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RESOLVE
-RustBuffer uniffi_submit_once_fn_method_outbox_resolve(uint64_t ptr, RustBuffer id, int64_t revision, RustBuffer resolution, RustCallStatus *_Nonnull out_status
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RESOLVE_ALL
-#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RESOLVE_ALL
-RustBuffer uniffi_submit_once_fn_method_outbox_resolve_all(uint64_t ptr, RustBuffer reason, RustBuffer resolution, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_RETAIN
@@ -492,11 +497,6 @@ RustBuffer uniffi_submit_once_fn_method_outbox_submit_all(uint64_t ptr, RustBuff
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_SUSPEND
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_SUSPEND
 void uniffi_submit_once_fn_method_outbox_suspend(uint64_t ptr, RustCallStatus *_Nonnull out_status
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_WAKE
-#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_WAKE
-RustBuffer uniffi_submit_once_fn_method_outbox_wake(uint64_t ptr, RustBuffer id, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_SET_PROGRESS_LISTENER
@@ -1011,6 +1011,36 @@ uint16_t uniffi_submit_once_checksum_method_outbox_supply_credentials(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_CANCEL
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_CANCEL
+uint16_t uniffi_submit_once_checksum_method_outbox_cancel(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RELEASE_LANE
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RELEASE_LANE
+uint16_t uniffi_submit_once_checksum_method_outbox_release_lane(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RESOLVE
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RESOLVE
+uint16_t uniffi_submit_once_checksum_method_outbox_resolve(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RESOLVE_ALL
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RESOLVE_ALL
+uint16_t uniffi_submit_once_checksum_method_outbox_resolve_all(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_WAKE
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_WAKE
+uint16_t uniffi_submit_once_checksum_method_outbox_wake(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_SET_LISTENER
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_SET_LISTENER
 uint16_t uniffi_submit_once_checksum_method_outbox_set_listener(void
@@ -1020,12 +1050,6 @@ uint16_t uniffi_submit_once_checksum_method_outbox_set_listener(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_BEGIN
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_BEGIN
 uint16_t uniffi_submit_once_checksum_method_outbox_begin(void
-
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_CANCEL
-#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_CANCEL
-uint16_t uniffi_submit_once_checksum_method_outbox_cancel(void
 
 );
 #endif
@@ -1062,24 +1086,6 @@ uint16_t uniffi_submit_once_checksum_method_outbox_open_report(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RECONCILE
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RECONCILE
 uint16_t uniffi_submit_once_checksum_method_outbox_reconcile(void
-
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RELEASE_LANE
-#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RELEASE_LANE
-uint16_t uniffi_submit_once_checksum_method_outbox_release_lane(void
-
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RESOLVE
-#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RESOLVE
-uint16_t uniffi_submit_once_checksum_method_outbox_resolve(void
-
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RESOLVE_ALL
-#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_RESOLVE_ALL
-uint16_t uniffi_submit_once_checksum_method_outbox_resolve_all(void
 
 );
 #endif
@@ -1122,12 +1128,6 @@ uint16_t uniffi_submit_once_checksum_method_outbox_submit_all(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_SUSPEND
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_SUSPEND
 uint16_t uniffi_submit_once_checksum_method_outbox_suspend(void
-
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_WAKE
-#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_WAKE
-uint16_t uniffi_submit_once_checksum_method_outbox_wake(void
 
 );
 #endif

@@ -1363,6 +1363,38 @@ public protocol OutboxProtocol: AnyObject, Sendable {
     func supplyCredentials(account: String, headers: [Header], validUntil: Date?) throws
 
     /**
+     * Cancels a submission, and says honestly what that was worth.
+     */
+    func cancel(id: SubmissionId) throws  -> CancelOutcome
+
+    /**
+     * Lets a lane go on that stopped since one of its submissions was rejected or given up. The lane
+     * is that of an account, or of nobody. True if it had stopped.
+     */
+    func releaseLane(account: String?, lane: String) throws  -> Bool
+
+    /**
+     * Decides a held submission. The revision is that of the snapshot that the decision is about.
+     */
+    func resolve(id: SubmissionId, revision: Int64, resolution: Resolution) throws  -> Snapshot
+
+    /**
+     * Decides everything that is held for a reason, one by one: what the decision can't be made for
+     * stays held. Takes a transaction for every hundred or so.
+     *
+     * # Errors
+     * [`OutboxError::Storage`]. What was decided before stays decided; call again.
+     */
+    func resolveAll(reason: HoldReason, resolution: Resolution) throws  -> ResolvedAll
+
+    /**
+     * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
+     * never makes a second submission. What is held for its doubt and has a status probe is asked about
+     * once more.
+     */
+    func wake(id: SubmissionId) throws  -> Snapshot
+
+    /**
      * Sets who is told that something has changed, or nobody. Replaces the one before of this
      * handle; other handles on the same path have listeners of their own.
      */
@@ -1375,11 +1407,6 @@ public protocol OutboxProtocol: AnyObject, Sendable {
      * returns.
      */
     func begin(slot: String) throws  -> SubmissionId
-
-    /**
-     * Cancels a submission, and says honestly what that was worth.
-     */
-    func cancel(id: SubmissionId) throws  -> CancelOutcome
 
     /**
      * The changes after a cursor; zero for the beginning. At most `limit`, up to 1,000.
@@ -1412,26 +1439,6 @@ public protocol OutboxProtocol: AnyObject, Sendable {
      * What the outbox knows of IDs that the app kept: for an app's own database, at its start.
      */
     func reconcile(ids: [SubmissionId]) throws  -> [Reconciled]
-
-    /**
-     * Lets a lane go on that stopped since one of its submissions was rejected or given up. The lane
-     * is that of an account, or of nobody. True if it had stopped.
-     */
-    func releaseLane(account: String?, lane: String) throws  -> Bool
-
-    /**
-     * Decides a held submission. The revision is that of the snapshot that the decision is about.
-     */
-    func resolve(id: SubmissionId, revision: Int64, resolution: Resolution) throws  -> Snapshot
-
-    /**
-     * Decides everything that is held for a reason, one by one: what the decision can't be made for
-     * stays held. Takes a transaction for every hundred or so.
-     *
-     * # Errors
-     * [`OutboxError::Storage`]. What was decided before stays decided; call again.
-     */
-    func resolveAll(reason: HoldReason, resolution: Resolution) throws  -> ResolvedAll
 
     /**
      * Drops what retention no longer keeps, one small step at a time. True if there may be more. An
@@ -1482,13 +1489,6 @@ public protocol OutboxProtocol: AnyObject, Sendable {
      * within some milliseconds; `start` or `drain` go on.
      */
     func suspend() throws
-
-    /**
-     * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
-     * never makes a second submission. What is held for its doubt and has a status probe is asked about
-     * once more.
-     */
-    func wake(id: SubmissionId) throws  -> Snapshot
 
     /**
      * Sets who is told how far large bodies have come, or nobody. Replaces the one before of this
@@ -1720,6 +1720,82 @@ open func supplyCredentials(account: String, headers: [Header], validUntil: Date
 }
 
     /**
+     * Cancels a submission, and says honestly what that was worth.
+     */
+open func cancel(id: SubmissionId)throws  -> CancelOutcome  {
+    return try  FfiConverterTypeCancelOutcome_lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_outbox_cancel(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeSubmissionId_lower(id),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Lets a lane go on that stopped since one of its submissions was rejected or given up. The lane
+     * is that of an account, or of nobody. True if it had stopped.
+     */
+open func releaseLane(account: String?, lane: String)throws  -> Bool  {
+    return try  FfiConverterBool.lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_outbox_release_lane(
+            self.uniffiCloneHandle(),
+        FfiConverterOptionString.lower(account),
+        FfiConverterString.lower(lane),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Decides a held submission. The revision is that of the snapshot that the decision is about.
+     */
+open func resolve(id: SubmissionId, revision: Int64, resolution: Resolution)throws  -> Snapshot  {
+    return try  FfiConverterTypeSnapshot_lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_outbox_resolve(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeSubmissionId_lower(id),
+        FfiConverterInt64.lower(revision),
+        FfiConverterTypeResolution_lower(resolution),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Decides everything that is held for a reason, one by one: what the decision can't be made for
+     * stays held. Takes a transaction for every hundred or so.
+     *
+     * # Errors
+     * [`OutboxError::Storage`]. What was decided before stays decided; call again.
+     */
+open func resolveAll(reason: HoldReason, resolution: Resolution)throws  -> ResolvedAll  {
+    return try  FfiConverterTypeResolvedAll_lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_outbox_resolve_all(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeHoldReason_lower(reason),
+        FfiConverterTypeResolution_lower(resolution),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
+     * never makes a second submission. What is held for its doubt and has a status probe is asked about
+     * once more.
+     */
+open func wake(id: SubmissionId)throws  -> Snapshot  {
+    return try  FfiConverterTypeSnapshot_lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_outbox_wake(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeSubmissionId_lower(id),uniffiCallStatus
+    )
+})
+}
+
+    /**
      * Sets who is told that something has changed, or nobody. Replaces the one before of this
      * handle; other handles on the same path have listeners of their own.
      */
@@ -1744,19 +1820,6 @@ open func begin(slot: String)throws  -> SubmissionId  {
     uniffi_submit_once_fn_method_outbox_begin(
             self.uniffiCloneHandle(),
         FfiConverterString.lower(slot),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Cancels a submission, and says honestly what that was worth.
-     */
-open func cancel(id: SubmissionId)throws  -> CancelOutcome  {
-    return try  FfiConverterTypeCancelOutcome_lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
-        uniffiCallStatus in
-    uniffi_submit_once_fn_method_outbox_cancel(
-            self.uniffiCloneHandle(),
-        FfiConverterTypeSubmissionId_lower(id),uniffiCallStatus
     )
 })
 }
@@ -1835,54 +1898,6 @@ open func reconcile(ids: [SubmissionId])throws  -> [Reconciled]  {
     uniffi_submit_once_fn_method_outbox_reconcile(
             self.uniffiCloneHandle(),
         FfiConverterSequenceTypeSubmissionId.lower(ids),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Lets a lane go on that stopped since one of its submissions was rejected or given up. The lane
-     * is that of an account, or of nobody. True if it had stopped.
-     */
-open func releaseLane(account: String?, lane: String)throws  -> Bool  {
-    return try  FfiConverterBool.lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
-        uniffiCallStatus in
-    uniffi_submit_once_fn_method_outbox_release_lane(
-            self.uniffiCloneHandle(),
-        FfiConverterOptionString.lower(account),
-        FfiConverterString.lower(lane),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Decides a held submission. The revision is that of the snapshot that the decision is about.
-     */
-open func resolve(id: SubmissionId, revision: Int64, resolution: Resolution)throws  -> Snapshot  {
-    return try  FfiConverterTypeSnapshot_lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
-        uniffiCallStatus in
-    uniffi_submit_once_fn_method_outbox_resolve(
-            self.uniffiCloneHandle(),
-        FfiConverterTypeSubmissionId_lower(id),
-        FfiConverterInt64.lower(revision),
-        FfiConverterTypeResolution_lower(resolution),uniffiCallStatus
-    )
-})
-}
-
-    /**
-     * Decides everything that is held for a reason, one by one: what the decision can't be made for
-     * stays held. Takes a transaction for every hundred or so.
-     *
-     * # Errors
-     * [`OutboxError::Storage`]. What was decided before stays decided; call again.
-     */
-open func resolveAll(reason: HoldReason, resolution: Resolution)throws  -> ResolvedAll  {
-    return try  FfiConverterTypeResolvedAll_lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
-        uniffiCallStatus in
-    uniffi_submit_once_fn_method_outbox_resolve_all(
-            self.uniffiCloneHandle(),
-        FfiConverterTypeHoldReason_lower(reason),
-        FfiConverterTypeResolution_lower(resolution),uniffiCallStatus
     )
 })
 }
@@ -1985,21 +2000,6 @@ open func suspend()throws   {try rustCallWithError(FfiConverterTypeOutboxError_l
             self.uniffiCloneHandle(),uniffiCallStatus
     )
 }
-}
-
-    /**
-     * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
-     * never makes a second submission. What is held for its doubt and has a status probe is asked about
-     * once more.
-     */
-open func wake(id: SubmissionId)throws  -> Snapshot  {
-    return try  FfiConverterTypeSnapshot_lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
-        uniffiCallStatus in
-    uniffi_submit_once_fn_method_outbox_wake(
-            self.uniffiCloneHandle(),
-        FfiConverterTypeSubmissionId_lower(id),uniffiCallStatus
-    )
-})
 }
 
     /**
@@ -11405,13 +11405,25 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_supply_credentials() != 52020) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_submit_once_checksum_method_outbox_cancel() != 7625) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_method_outbox_release_lane() != 1873) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_method_outbox_resolve() != 48985) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_method_outbox_resolve_all() != 35733) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_method_outbox_wake() != 39668) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_submit_once_checksum_method_outbox_set_listener() != 34266) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_begin() != 57570) {
-        return InitializationResult.apiChecksumMismatch
-    }
-    if (uniffi_submit_once_checksum_method_outbox_cancel() != 46276) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_changes() != 51116) {
@@ -11430,15 +11442,6 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_reconcile() != 23880) {
-        return InitializationResult.apiChecksumMismatch
-    }
-    if (uniffi_submit_once_checksum_method_outbox_release_lane() != 17509) {
-        return InitializationResult.apiChecksumMismatch
-    }
-    if (uniffi_submit_once_checksum_method_outbox_resolve() != 6936) {
-        return InitializationResult.apiChecksumMismatch
-    }
-    if (uniffi_submit_once_checksum_method_outbox_resolve_all() != 39048) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_retain() != 25925) {
@@ -11460,9 +11463,6 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_suspend() != 37062) {
-        return InitializationResult.apiChecksumMismatch
-    }
-    if (uniffi_submit_once_checksum_method_outbox_wake() != 60494) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_set_progress_listener() != 56526) {

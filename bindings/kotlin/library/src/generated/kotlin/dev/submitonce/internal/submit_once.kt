@@ -779,11 +779,19 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_submit_once_checksum_method_outbox_supply_credentials(
     ): Int
+    external fun uniffi_submit_once_checksum_method_outbox_cancel(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_outbox_release_lane(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_outbox_resolve(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_outbox_resolve_all(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_outbox_wake(
+    ): Int
     external fun uniffi_submit_once_checksum_method_outbox_set_listener(
     ): Int
     external fun uniffi_submit_once_checksum_method_outbox_begin(
-    ): Int
-    external fun uniffi_submit_once_checksum_method_outbox_cancel(
     ): Int
     external fun uniffi_submit_once_checksum_method_outbox_changes(
     ): Int
@@ -796,12 +804,6 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_submit_once_checksum_method_outbox_open_report(
     ): Int
     external fun uniffi_submit_once_checksum_method_outbox_reconcile(
-    ): Int
-    external fun uniffi_submit_once_checksum_method_outbox_release_lane(
-    ): Int
-    external fun uniffi_submit_once_checksum_method_outbox_resolve(
-    ): Int
-    external fun uniffi_submit_once_checksum_method_outbox_resolve_all(
     ): Int
     external fun uniffi_submit_once_checksum_method_outbox_retain(
     ): Int
@@ -816,8 +818,6 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_submit_once_checksum_method_outbox_submit_all(
     ): Int
     external fun uniffi_submit_once_checksum_method_outbox_suspend(
-    ): Int
-    external fun uniffi_submit_once_checksum_method_outbox_wake(
     ): Int
     external fun uniffi_submit_once_checksum_method_outbox_set_progress_listener(
     ): Int
@@ -896,11 +896,19 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outbox_supply_credentials(`ptr`: Long,`account`: RustBuffer.ByValue,`headers`: RustBuffer.ByValue,`validUntil`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
+    external fun uniffi_submit_once_fn_method_outbox_cancel(`ptr`: Long,`id`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_outbox_release_lane(`ptr`: Long,`account`: RustBuffer.ByValue,`lane`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Byte
+    external fun uniffi_submit_once_fn_method_outbox_resolve(`ptr`: Long,`id`: RustBuffer.ByValue,`revision`: Long,`resolution`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_outbox_resolve_all(`ptr`: Long,`reason`: RustBuffer.ByValue,`resolution`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_outbox_wake(`ptr`: Long,`id`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outbox_set_listener(`ptr`: Long,`listener`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
     external fun uniffi_submit_once_fn_method_outbox_begin(`ptr`: Long,`slot`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
-    ): RustBuffer.ByValue
-    external fun uniffi_submit_once_fn_method_outbox_cancel(`ptr`: Long,`id`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outbox_changes(`ptr`: Long,`after`: Long,`limit`: Int,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
@@ -913,12 +921,6 @@ internal object UniffiLib {
     external fun uniffi_submit_once_fn_method_outbox_open_report(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outbox_reconcile(`ptr`: Long,`ids`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
-    ): RustBuffer.ByValue
-    external fun uniffi_submit_once_fn_method_outbox_release_lane(`ptr`: Long,`account`: RustBuffer.ByValue,`lane`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
-    ): Byte
-    external fun uniffi_submit_once_fn_method_outbox_resolve(`ptr`: Long,`id`: RustBuffer.ByValue,`revision`: Long,`resolution`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
-    ): RustBuffer.ByValue
-    external fun uniffi_submit_once_fn_method_outbox_resolve_all(`ptr`: Long,`reason`: RustBuffer.ByValue,`resolution`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outbox_retain(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Byte
@@ -934,8 +936,6 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outbox_suspend(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
-    external fun uniffi_submit_once_fn_method_outbox_wake(`ptr`: Long,`id`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
-    ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outbox_set_progress_listener(`ptr`: Long,`listener`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
     external fun uniffi_submit_once_fn_method_outbox_adopt_run_requests(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1161,13 +1161,25 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_supply_credentials() and 0xFFFF) != 52020) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_submit_once_checksum_method_outbox_cancel() and 0xFFFF) != 7625) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_outbox_release_lane() and 0xFFFF) != 1873) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_outbox_resolve() and 0xFFFF) != 48985) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_outbox_resolve_all() and 0xFFFF) != 35733) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_outbox_wake() and 0xFFFF) != 39668) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_submit_once_checksum_method_outbox_set_listener() and 0xFFFF) != 34266) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_begin() and 0xFFFF) != 57570) {
-        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_cancel() and 0xFFFF) != 46276) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_changes() and 0xFFFF) != 51116) {
@@ -1186,15 +1198,6 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_reconcile() and 0xFFFF) != 23880) {
-        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_release_lane() and 0xFFFF) != 17509) {
-        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_resolve() and 0xFFFF) != 6936) {
-        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_resolve_all() and 0xFFFF) != 39048) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_retain() and 0xFFFF) != 25925) {
@@ -1216,9 +1219,6 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_suspend() and 0xFFFF) != 37062) {
-        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_wake() and 0xFFFF) != 60494) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_set_progress_listener() and 0xFFFF) != 56526) {
@@ -2603,6 +2603,38 @@ public interface OutboxInterface {
     fun `supplyCredentials`(`account`: kotlin.String, `headers`: List<Header>, `validUntil`: java.time.Instant?)
 
     /**
+     * Cancels a submission, and says honestly what that was worth.
+     */
+    fun `cancel`(`id`: SubmissionId): CancelOutcome
+
+    /**
+     * Lets a lane go on that stopped since one of its submissions was rejected or given up. The lane
+     * is that of an account, or of nobody. True if it had stopped.
+     */
+    fun `releaseLane`(`account`: kotlin.String?, `lane`: kotlin.String): kotlin.Boolean
+
+    /**
+     * Decides a held submission. The revision is that of the snapshot that the decision is about.
+     */
+    fun `resolve`(`id`: SubmissionId, `revision`: kotlin.Long, `resolution`: Resolution): Snapshot
+
+    /**
+     * Decides everything that is held for a reason, one by one: what the decision can't be made for
+     * stays held. Takes a transaction for every hundred or so.
+     *
+     * # Errors
+     * [`OutboxError::Storage`]. What was decided before stays decided; call again.
+     */
+    fun `resolveAll`(`reason`: HoldReason, `resolution`: Resolution): ResolvedAll
+
+    /**
+     * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
+     * never makes a second submission. What is held for its doubt and has a status probe is asked about
+     * once more.
+     */
+    fun `wake`(`id`: SubmissionId): Snapshot
+
+    /**
      * Sets who is told that something has changed, or nobody. Replaces the one before of this
      * handle; other handles on the same path have listeners of their own.
      */
@@ -2615,11 +2647,6 @@ public interface OutboxInterface {
      * returns.
      */
     fun `begin`(`slot`: kotlin.String): SubmissionId
-
-    /**
-     * Cancels a submission, and says honestly what that was worth.
-     */
-    fun `cancel`(`id`: SubmissionId): CancelOutcome
 
     /**
      * The changes after a cursor; zero for the beginning. At most `limit`, up to 1,000.
@@ -2652,26 +2679,6 @@ public interface OutboxInterface {
      * What the outbox knows of IDs that the app kept: for an app's own database, at its start.
      */
     fun `reconcile`(`ids`: List<SubmissionId>): List<Reconciled>
-
-    /**
-     * Lets a lane go on that stopped since one of its submissions was rejected or given up. The lane
-     * is that of an account, or of nobody. True if it had stopped.
-     */
-    fun `releaseLane`(`account`: kotlin.String?, `lane`: kotlin.String): kotlin.Boolean
-
-    /**
-     * Decides a held submission. The revision is that of the snapshot that the decision is about.
-     */
-    fun `resolve`(`id`: SubmissionId, `revision`: kotlin.Long, `resolution`: Resolution): Snapshot
-
-    /**
-     * Decides everything that is held for a reason, one by one: what the decision can't be made for
-     * stays held. Takes a transaction for every hundred or so.
-     *
-     * # Errors
-     * [`OutboxError::Storage`]. What was decided before stays decided; call again.
-     */
-    fun `resolveAll`(`reason`: HoldReason, `resolution`: Resolution): ResolvedAll
 
     /**
      * Drops what retention no longer keeps, one small step at a time. True if there may be more. An
@@ -2722,13 +2729,6 @@ public interface OutboxInterface {
      * within some milliseconds; `start` or `drain` go on.
      */
     fun `suspend`()
-
-    /**
-     * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
-     * never makes a second submission. What is held for its doubt and has a status probe is asked about
-     * once more.
-     */
-    fun `wake`(`id`: SubmissionId): Snapshot
 
     /**
      * Sets who is told how far large bodies have come, or nobody. Replaces the one before of this
@@ -3028,6 +3028,107 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 
 
     /**
+     * Cancels a submission, and says honestly what that was worth.
+     */
+    @Throws(OutboxException::class)override fun `cancel`(`id`: SubmissionId): CancelOutcome {
+            return FfiConverterTypeCancelOutcome.lift(
+    callWithHandle {
+    uniffiRustCallWithError(OutboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_outbox_cancel(
+        it,
+
+        FfiConverterTypeSubmissionId.lower(`id`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Lets a lane go on that stopped since one of its submissions was rejected or given up. The lane
+     * is that of an account, or of nobody. True if it had stopped.
+     */
+    @Throws(OutboxException::class)override fun `releaseLane`(`account`: kotlin.String?, `lane`: kotlin.String): kotlin.Boolean {
+            return FfiConverterBoolean.lift(
+    callWithHandle {
+    uniffiRustCallWithError(OutboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_outbox_release_lane(
+        it,
+
+        FfiConverterOptionalString.lower(`account`),
+        FfiConverterString.lower(`lane`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Decides a held submission. The revision is that of the snapshot that the decision is about.
+     */
+    @Throws(OutboxException::class)override fun `resolve`(`id`: SubmissionId, `revision`: kotlin.Long, `resolution`: Resolution): Snapshot {
+            return FfiConverterTypeSnapshot.lift(
+    callWithHandle {
+    uniffiRustCallWithError(OutboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_outbox_resolve(
+        it,
+
+        FfiConverterTypeSubmissionId.lower(`id`),
+        FfiConverterLong.lower(`revision`),
+        FfiConverterTypeResolution.lower(`resolution`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Decides everything that is held for a reason, one by one: what the decision can't be made for
+     * stays held. Takes a transaction for every hundred or so.
+     *
+     * # Errors
+     * [`OutboxError::Storage`]. What was decided before stays decided; call again.
+     */
+    @Throws(OutboxException::class)override fun `resolveAll`(`reason`: HoldReason, `resolution`: Resolution): ResolvedAll {
+            return FfiConverterTypeResolvedAll.lift(
+    callWithHandle {
+    uniffiRustCallWithError(OutboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_outbox_resolve_all(
+        it,
+
+        FfiConverterTypeHoldReason.lower(`reason`),
+        FfiConverterTypeResolution.lower(`resolution`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
+     * never makes a second submission. What is held for its doubt and has a status probe is asked about
+     * once more.
+     */
+    @Throws(OutboxException::class)override fun `wake`(`id`: SubmissionId): Snapshot {
+            return FfiConverterTypeSnapshot.lift(
+    callWithHandle {
+    uniffiRustCallWithError(OutboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_outbox_wake(
+        it,
+
+        FfiConverterTypeSubmissionId.lower(`id`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
      * Sets who is told that something has changed, or nobody. Replaces the one before of this
      * handle; other handles on the same path have listeners of their own.
      */
@@ -3059,24 +3160,6 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
         it,
 
         FfiConverterString.lower(`slot`),_status)
-}
-    }
-    )
-    }
-
-
-
-    /**
-     * Cancels a submission, and says honestly what that was worth.
-     */
-    @Throws(OutboxException::class)override fun `cancel`(`id`: SubmissionId): CancelOutcome {
-            return FfiConverterTypeCancelOutcome.lift(
-    callWithHandle {
-    uniffiRustCallWithError(OutboxException) { _status ->
-    UniffiLib.uniffi_submit_once_fn_method_outbox_cancel(
-        it,
-
-        FfiConverterTypeSubmissionId.lower(`id`),_status)
 }
     }
     )
@@ -3183,69 +3266,6 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
         it,
 
         FfiConverterSequenceTypeSubmissionId.lower(`ids`),_status)
-}
-    }
-    )
-    }
-
-
-
-    /**
-     * Lets a lane go on that stopped since one of its submissions was rejected or given up. The lane
-     * is that of an account, or of nobody. True if it had stopped.
-     */
-    @Throws(OutboxException::class)override fun `releaseLane`(`account`: kotlin.String?, `lane`: kotlin.String): kotlin.Boolean {
-            return FfiConverterBoolean.lift(
-    callWithHandle {
-    uniffiRustCallWithError(OutboxException) { _status ->
-    UniffiLib.uniffi_submit_once_fn_method_outbox_release_lane(
-        it,
-
-        FfiConverterOptionalString.lower(`account`),
-        FfiConverterString.lower(`lane`),_status)
-}
-    }
-    )
-    }
-
-
-
-    /**
-     * Decides a held submission. The revision is that of the snapshot that the decision is about.
-     */
-    @Throws(OutboxException::class)override fun `resolve`(`id`: SubmissionId, `revision`: kotlin.Long, `resolution`: Resolution): Snapshot {
-            return FfiConverterTypeSnapshot.lift(
-    callWithHandle {
-    uniffiRustCallWithError(OutboxException) { _status ->
-    UniffiLib.uniffi_submit_once_fn_method_outbox_resolve(
-        it,
-
-        FfiConverterTypeSubmissionId.lower(`id`),
-        FfiConverterLong.lower(`revision`),
-        FfiConverterTypeResolution.lower(`resolution`),_status)
-}
-    }
-    )
-    }
-
-
-
-    /**
-     * Decides everything that is held for a reason, one by one: what the decision can't be made for
-     * stays held. Takes a transaction for every hundred or so.
-     *
-     * # Errors
-     * [`OutboxError::Storage`]. What was decided before stays decided; call again.
-     */
-    @Throws(OutboxException::class)override fun `resolveAll`(`reason`: HoldReason, `resolution`: Resolution): ResolvedAll {
-            return FfiConverterTypeResolvedAll.lift(
-    callWithHandle {
-    uniffiRustCallWithError(OutboxException) { _status ->
-    UniffiLib.uniffi_submit_once_fn_method_outbox_resolve_all(
-        it,
-
-        FfiConverterTypeHoldReason.lower(`reason`),
-        FfiConverterTypeResolution.lower(`resolution`),_status)
 }
     }
     )
@@ -3385,26 +3405,6 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 }
     }
 
-
-
-
-    /**
-     * Ends a backoff early: "try again now". Never shortens a server's wait or the quiet time,
-     * never makes a second submission. What is held for its doubt and has a status probe is asked about
-     * once more.
-     */
-    @Throws(OutboxException::class)override fun `wake`(`id`: SubmissionId): Snapshot {
-            return FfiConverterTypeSnapshot.lift(
-    callWithHandle {
-    uniffiRustCallWithError(OutboxException) { _status ->
-    UniffiLib.uniffi_submit_once_fn_method_outbox_wake(
-        it,
-
-        FfiConverterTypeSubmissionId.lower(`id`),_status)
-}
-    }
-    )
-    }
 
 
 
