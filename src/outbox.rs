@@ -7,7 +7,6 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::Notify;
 
-use crate::clock::WallMs;
 use crate::config::{OutboxConfig, Seams};
 use crate::core::{Core, lock};
 use crate::delivery::engine::NetworkKind;
@@ -257,12 +256,10 @@ impl Outbox {
         Ok(Arc::clone(&self.core.engine.parts().store))
     }
 
-    /// Adds what only this process knows: the time, how far a body has come, whether there are
+    /// Adds what only this process knows: how far a body has come, whether there are
     /// credentials, and what the network is like.
     pub(crate) fn see(&self, snapshot: &mut Snapshot) {
         let engine = &self.core.engine;
-        let accepted = WallMs::from_system_time(snapshot.accepted_at);
-        snapshot.age = engine.parts().clock.now().wall.since(accepted);
         if snapshot.state == SubmissionState::InFlight {
             snapshot.progress = engine.uploads().so_far(snapshot.id);
         }

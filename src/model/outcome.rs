@@ -66,8 +66,6 @@ pub struct Snapshot {
     pub in_doubt: bool,
     /// When it was accepted, by this device's clock.
     pub accepted_at: SystemTime,
-    /// How long ago that is, by the same clock; zero if the clock was set back.
-    pub age: Duration,
     /// How far a large body has come, while it is on the wire from this process.
     pub progress: Option<UploadProgress>,
     /// How the last attempt that ended badly ended, in words for a log or a support screen.
@@ -88,6 +86,14 @@ pub struct UploadProgress {
     pub sent: u64,
     /// Bytes in all.
     pub total: u64,
+}
+
+impl Snapshot {
+    /// How long ago it was accepted, by a time of this device's clock; zero if that was set back. No
+    /// field, or a snapshot would never equal the next.
+    pub fn age_at(&self, now: SystemTime) -> Duration {
+        now.duration_since(self.accepted_at).unwrap_or_default()
+    }
 }
 
 impl fmt::Debug for Snapshot {

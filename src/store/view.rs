@@ -1,7 +1,5 @@
 //! Reading: snapshots, lists, counts.
 
-use std::time::Duration;
-
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow};
 
 use super::rows::{another_row, read_effect, read_headers, read_id, read_state};
@@ -48,7 +46,6 @@ pub(super) fn read_snapshot(row: &SqlRow<'_>) -> rusqlite::Result<Snapshot> {
         replaces: row.get("replaces")?,
         state,
         next_attempt_at: None,
-        age: Duration::ZERO,
         progress: None,
         revision: row.get("revision")?,
         waiting_for: match state {
@@ -190,7 +187,6 @@ pub(super) fn tombstone(
                 lane: None,
                 replaces: None,
                 next_attempt_at: None,
-                age: Duration::ZERO,
                 progress: None,
                 state: read_state(
                     row.get_ref("state")?.as_str()?,

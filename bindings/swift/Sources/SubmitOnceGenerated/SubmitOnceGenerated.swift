@@ -4963,10 +4963,6 @@ public struct Snapshot: Equatable, Hashable, CustomDebugStringConvertible {
      */
     public let acceptedAt: Date
     /**
-     * How long ago that is, by the same clock; zero if the clock was set back.
-     */
-    public let age: TimeInterval
-    /**
      * How far a large body has come, while it is on the wire from this process.
      */
     public let progress: UploadProgress?
@@ -5030,9 +5026,6 @@ public struct Snapshot: Equatable, Hashable, CustomDebugStringConvertible {
          * When it was accepted, by this device's clock.
          */acceptedAt: Date,
         /**
-         * How long ago that is, by the same clock; zero if the clock was set back.
-         */age: TimeInterval,
-        /**
          * How far a large body has come, while it is on the wire from this process.
          */progress: UploadProgress?,
         /**
@@ -5058,7 +5051,6 @@ public struct Snapshot: Equatable, Hashable, CustomDebugStringConvertible {
         self.nextAttemptAt = nextAttemptAt
         self.inDoubt = inDoubt
         self.acceptedAt = acceptedAt
-        self.age = age
         self.progress = progress
         self.lastProblem = lastProblem
         self.outcome = outcome
@@ -5106,7 +5098,6 @@ public struct FfiConverterTypeSnapshot: FfiConverterRustBuffer {
                 nextAttemptAt: FfiConverterOptionTimestamp.read(from: &buf),
                 inDoubt: FfiConverterBool.read(from: &buf),
                 acceptedAt: FfiConverterTimestamp.read(from: &buf),
-                age: FfiConverterDuration.read(from: &buf),
                 progress: FfiConverterOptionTypeUploadProgress.read(from: &buf),
                 lastProblem: FfiConverterOptionString.read(from: &buf),
                 outcome: FfiConverterOptionTypeOutcome.read(from: &buf),
@@ -5129,7 +5120,6 @@ public struct FfiConverterTypeSnapshot: FfiConverterRustBuffer {
         FfiConverterOptionTimestamp.write(value.nextAttemptAt, into: &buf)
         FfiConverterBool.write(value.inDoubt, into: &buf)
         FfiConverterTimestamp.write(value.acceptedAt, into: &buf)
-        FfiConverterDuration.write(value.age, into: &buf)
         FfiConverterOptionTypeUploadProgress.write(value.progress, into: &buf)
         FfiConverterOptionString.write(value.lastProblem, into: &buf)
         FfiConverterOptionTypeOutcome.write(value.outcome, into: &buf)

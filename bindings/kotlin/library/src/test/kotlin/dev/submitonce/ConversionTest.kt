@@ -130,7 +130,6 @@ class ConversionTest {
             nextAttemptAt = later,
             inDoubt = true,
             acceptedAt = now,
-            age = Duration.ofSeconds(9),
             progress = RawProgress(id, 11uL, 13uL),
             lastProblem = "a time-out",
             outcome = null,

@@ -5839,11 +5839,6 @@ data class Snapshot (
     val `acceptedAt`: java.time.Instant
     ,
     /**
-     * How long ago that is, by the same clock; zero if the clock was set back.
-     */
-    val `age`: java.time.Duration
-    ,
-    /**
      * How far a large body has come, while it is on the wire from this process.
      */
     val `progress`: UploadProgress?
@@ -5901,7 +5896,6 @@ public object FfiConverterTypeSnapshot: FfiConverterRustBuffer<Snapshot> {
             FfiConverterOptionalTimestamp.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterTimestamp.read(buf),
-            FfiConverterDuration.read(buf),
             FfiConverterOptionalTypeUploadProgress.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterOptionalTypeOutcome.read(buf),
@@ -5924,7 +5918,6 @@ public object FfiConverterTypeSnapshot: FfiConverterRustBuffer<Snapshot> {
             FfiConverterOptionalTimestamp.allocationSize(value.`nextAttemptAt`) +
             FfiConverterBoolean.allocationSize(value.`inDoubt`) +
             FfiConverterTimestamp.allocationSize(value.`acceptedAt`) +
-            FfiConverterDuration.allocationSize(value.`age`) +
             FfiConverterOptionalTypeUploadProgress.allocationSize(value.`progress`) +
             FfiConverterOptionalString.allocationSize(value.`lastProblem`) +
             FfiConverterOptionalTypeOutcome.allocationSize(value.`outcome`) +
@@ -5946,7 +5939,6 @@ public object FfiConverterTypeSnapshot: FfiConverterRustBuffer<Snapshot> {
             FfiConverterOptionalTimestamp.write(value.`nextAttemptAt`, buf)
             FfiConverterBoolean.write(value.`inDoubt`, buf)
             FfiConverterTimestamp.write(value.`acceptedAt`, buf)
-            FfiConverterDuration.write(value.`age`, buf)
             FfiConverterOptionalTypeUploadProgress.write(value.`progress`, buf)
             FfiConverterOptionalString.write(value.`lastProblem`, buf)
             FfiConverterOptionalTypeOutcome.write(value.`outcome`, buf)
