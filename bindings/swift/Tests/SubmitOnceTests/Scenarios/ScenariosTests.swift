@@ -17,7 +17,7 @@ final class ScenariosTests: XCTestCase {
             }
         }
         print("\(played.count) scenarios played")
-        XCTAssertGreaterThanOrEqual(played.count, 87)
+        XCTAssertGreaterThanOrEqual(played.count, 120)
         XCTAssertEqual(Set(played).count, played.count, "two scenarios have one name")
     }
 

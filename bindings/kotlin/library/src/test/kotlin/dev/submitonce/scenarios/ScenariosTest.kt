@@ -11,8 +11,8 @@ import kotlin.test.assertEquals
 class ScenariosTest {
     private val played = listOf(
         "accounts", "answers", "bodies", "cancels", "convergence", "copies", "decisions", "ids", "intents",
-        "key_lifetimes", "key_places", "lost_answers", "networks", "observing", "opening", "order", "retention",
-        "runs", "waits",
+        "key_lifetimes", "key_places", "lanes", "latest", "lost_answers", "networks", "observing", "opening", "order",
+        "parents", "probes", "purges", "retention", "runs", "waits",
     )
 
     private fun scenariosOf(name: String) = scenariosOf(File(conformance, "$name.json"))
