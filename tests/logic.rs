@@ -70,6 +70,8 @@ mod lists;
 mod networks;
 #[path = "logic/observing.rs"]
 mod observing;
+#[path = "logic/order_kept.rs"]
+mod order_kept;
 #[path = "logic/parents.rs"]
 mod parents;
 #[path = "logic/parents_parts.rs"]

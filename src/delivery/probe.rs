@@ -117,7 +117,8 @@ impl Engine {
             Reported::Failed(fault) => self.probed(asked.about, heard(fault)),
             Reported::Answered(answer) => {
                 let seen = seen(&answer);
-                let told = judge(&asked.probe, &asked.profile, &seen);
+                let wall = self.parts.clock.now().wall;
+                let told = judge(&asked.probe, &asked.profile, &seen, wall);
                 Probed {
                     status: answer.status,
                     content_type: find(&answer, "content-type").map(str::to_owned),

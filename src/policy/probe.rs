@@ -1,10 +1,13 @@
 //! Status probes: a `GET` that tells whether an effect exists.
 
+use std::time::Duration;
+
 use url::{Origin, Url};
 
 use super::answer::{Answer, Seen};
 use super::profile::ServerProfile;
 use super::rules::{is_pointer, says_something};
+use crate::clock::WallMs;
 use crate::error::OutboxError;
 use crate::model::id::SubmissionId;
 use crate::model::json_text;
@@ -147,13 +150,35 @@ pub enum Told {
     NoAnswer,
     /// Nobody was asked: there is no network, or a portal in front of it.
     Unreached,
+    /// The host asks everybody to wait, which says nothing of the effect.
+    Busy {
+        /// How long, if it says so.
+        asked: Option<Duration>,
+    },
+    /// The credentials are refused.
+    Refused,
 }
 
 /// Judges an answer to a probe. Redirects aren't followed, and a login page is no answer.
-pub(crate) fn judge(probe: &StatusProbe, profile: &ServerProfile, answer: &Answer<'_>) -> Told {
+pub(crate) fn judge(
+    probe: &StatusProbe,
+    profile: &ServerProfile,
+    answer: &Answer<'_>,
+    wall: WallMs,
+) -> Told {
     // A portal; a proxy that wants credentials; what RFC 6585 has for a portal.
     if (answer.status < 400 && answer.is_page()) || matches!(answer.status, 407 | 511) {
         return Told::Unreached;
+    }
+    match answer.status {
+        // As for a send: it is about the host, whatever the body says.
+        429 | 503 => {
+            return Told::Busy {
+                asked: answer.asked_wait(wall),
+            };
+        }
+        401 => return Told::Refused,
+        _ => {}
     }
     if !answer.complete || !answer.is_from_api(profile) {
         return Told::NoAnswer;

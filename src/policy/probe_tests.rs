@@ -1,6 +1,7 @@
 use url::Url;
 
 use super::{FrozenProbe, StatusProbe, Told, judge};
+use crate::clock::WallMs;
 use crate::error::OutboxError;
 use crate::model::id::SubmissionId;
 use crate::model::submission::Header;
@@ -55,7 +56,7 @@ fn told(case: &Case) -> Told {
         body: case.body.as_bytes(),
         complete: case.complete,
     };
-    judge(&case.probe, &case.profile, &answer)
+    judge(&case.probe, &case.profile, &answer, WallMs(0))
 }
 
 fn at(pointer: &str, body: &'static str) -> Told {
@@ -232,6 +233,8 @@ fn no_other_status_says_anything() {
     for other in (100..600).filter(|status| !telling.contains(status)) {
         let expected = match other {
             407 | 511 => Told::Unreached,
+            401 => Told::Refused,
+            429 | 503 => Told::Busy { asked: None },
             _ => Told::NoAnswer,
         };
         assert_eq!(status(other), expected, "{other}");

@@ -293,9 +293,19 @@ fn credentials_of(tx: &Tx<'_>, attempt: i64) -> rusqlite::Result<Option<i64>> {
 /// An attempt's credentials were refused: once for all attempts that were sent with them, and for all
 /// that were supplied before. The second in a row closes the account's gate.
 pub(super) fn close_account(tx: &Tx<'_>, submission: i64, attempt: i64) -> rusqlite::Result<()> {
-    let Some(number) = credentials_of(tx, attempt)? else {
-        return Ok(());
-    };
+    match credentials_of(tx, attempt)? {
+        Some(number) => refuse_credentials(tx, submission, attempt, number),
+        None => Ok(()),
+    }
+}
+
+/// The same for those of this number. `attempt` is zero if they were refused to a question.
+pub(super) fn refuse_credentials(
+    tx: &Tx<'_>,
+    submission: i64,
+    attempt: i64,
+    number: i64,
+) -> rusqlite::Result<()> {
     tx.connection
         .prepare_cached(
             "UPDATE account SET refused = max(refused, :number),

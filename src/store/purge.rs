@@ -7,6 +7,7 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use super::gates;
+use super::order;
 use super::retention::bury_one;
 use super::rows::spell_mark;
 use super::submissions::{self, Due, ask, change, or_quarantine};
@@ -145,6 +146,8 @@ fn purge_one(tx: &Tx<'_>, account: &str, seq: i64) -> Result<(), OutboxError> {
         row.owner = None;
         row.fence = None;
         change(tx, &mut row, &transition, Due::Unchanged)?;
+        // What was submitted after the mark may wait for it.
+        order::follow_up_purged(tx)?;
         count(tx, account, row.state)?;
     }
     let is_parent = tx
@@ -184,12 +187,16 @@ fn finish(tx: &Tx<'_>, account: &str) -> Result<Purged, OutboxError> {
                 SELECT 1 FROM submission s WHERE s.account = ?1 AND s.lane = l.name) LIMIT ?2)",
         "DELETE FROM latest WHERE account = ?1 AND name IN (
             SELECT name FROM latest l WHERE account = ?1 AND NOT EXISTS (
-                SELECT 1 FROM submission s WHERE s.account = ?1 AND s.replaces = l.name) LIMIT ?2)",
+                SELECT 1 FROM submission s WHERE s.account = ?1 AND s.replaces = l.name)
+                AND (floor_uptime IS NULL OR boot <> ?3 OR floor_uptime <= ?4) LIMIT ?2)",
     ] {
-        let rows = tx
-            .connection
-            .prepare_cached(rest)?
-            .execute((account, STEP_ROWS as i64))?;
+        // A floor that isn't over keeps its key until it is: the same account may come back at once.
+        let mut statement = tx.connection.prepare_cached(rest)?;
+        let rows = if statement.parameter_count() == 4 {
+            statement.execute((account, STEP_ROWS as i64, tx.boot, tx.now.uptime.0))?
+        } else {
+            statement.execute((account, STEP_ROWS as i64))?
+        };
         if rows == STEP_ROWS {
             return Ok(Purged::Some);
         }

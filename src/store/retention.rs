@@ -25,7 +25,7 @@ pub(super) fn step(tx: &Tx<'_>, limits: &Limits) -> Result<bool, OutboxError> {
         Some(now) => forget(tx, now, limits)?,
         None => 0,
     };
-    more |= buried == STEP_ROWS || forgotten == STEP_ROWS;
+    more |= buried == STEP_ROWS || forgotten == STEP_ROWS || end_floors(tx)? == STEP_ROWS;
     more |= vacuum(tx)?;
     if buried + forgotten > 0 {
         tx.tell(|| Told::Retained {
@@ -59,6 +59,9 @@ fn bury(tx: &Tx<'_>, limits: &Limits, old: Option<WallMs>) -> rusqlite::Result<u
              FROM submission s WHERE s.settled_wall <= :until
                 AND NOT EXISTS (SELECT 1 FROM dependency d JOIN submission c ON c.seq = d.child
                     WHERE d.parent = s.seq AND c.settled_wall IS NULL)
+                AND NOT EXISTS (SELECT 1 FROM lane n
+                    WHERE n.account = coalesce(s.account, '') AND n.name = s.lane
+                    AND n.stopped = s.seq)
                 AND NOT EXISTS (SELECT 1 FROM latest l
                     WHERE l.account = coalesce(s.account, '') AND l.name = s.replaces
                     AND CASE l.boot WHEN :boot THEN l.floor_uptime > :uptime
@@ -137,12 +140,49 @@ pub(super) fn bury_one(tx: &Tx<'_>, seq: i64) -> rusqlite::Result<()> {
         tx.connection
             .prepare_cached(
                 "DELETE FROM latest WHERE account = coalesce(?1, '') AND name = ?2
+                    AND (floor_uptime IS NULL OR boot <> ?3 OR floor_uptime <= ?4)
                     AND NOT EXISTS (
                         SELECT 1 FROM submission WHERE account IS ?1 AND replaces = ?2)",
             )?
-            .execute((&account, replaces))?;
+            .execute((&account, replaces, tx.boot, tx.now.uptime.0))?;
     }
     Ok(())
+}
+
+/// Ends the floors that are over, and drops the keys that nothing else is left of.
+fn end_floors(tx: &Tx<'_>) -> rusqlite::Result<usize> {
+    // How much of one is over can't be known after a reboot.
+    tx.connection
+        .prepare_cached(
+            "UPDATE latest SET floor_uptime = ?2 + delay, boot = ?1
+             WHERE floor_uptime IS NOT NULL AND (boot < ?1 OR boot > ?1)",
+        )?
+        .execute((tx.boot, tx.now.uptime.0))?;
+    let over: Vec<(String, String)> = tx
+        .connection
+        .prepare_cached(
+            "SELECT account, name FROM latest
+             WHERE floor_uptime IS NOT NULL AND boot = ?1 AND floor_uptime <= ?2 LIMIT ?3",
+        )?
+        .query_map((tx.boot, tx.now.uptime.0, STEP_ROWS as i64), |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?
+        .collect::<Result<_, _>>()?;
+    for (account, name) in &over {
+        tx.connection
+            .prepare_cached(
+                "UPDATE latest SET floor_seq = NULL, floor_uptime = NULL, delay = NULL, boot = NULL
+                 WHERE account = ?1 AND name = ?2",
+            )?
+            .execute((account, name))?;
+        tx.connection
+            .prepare_cached(
+                "DELETE FROM latest WHERE account = ?1 AND name = ?2 AND NOT EXISTS (
+                    SELECT 1 FROM submission WHERE account IS nullif(?1, '') AND replaces = ?2)",
+            )?
+            .execute((account, name))?;
+    }
+    Ok(over.len())
 }
 
 /// Drops old tombstones of time-ordered IDs, none before its server has forgotten the key. From then on

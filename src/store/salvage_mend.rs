@@ -316,8 +316,8 @@ fn mend_order(into: &Connection) -> Sql<()> {
             SELECT DISTINCT coalesce(account, ''), lane FROM submission
             WHERE lane IS NOT NULL AND settled_wall IS NULL;
          UPDATE lane SET turn = (SELECT min(seq) FROM submission
-            WHERE coalesce(account, '') = lane.account AND submission.lane = lane.name
-                AND settled_wall IS NULL AND seq < coalesce(stopped, {most})
+            WHERE account IS nullif(lane.account, '') AND submission.lane = lane.name
+                AND submission.lane IS NOT NULL AND settled_wall IS NULL AND seq < coalesce(stopped, {most})
                 AND NOT (state = 'held' AND lane_policy = 'continue'));
          UPDATE submission SET blockers = CASE
                 WHEN seq IN (SELECT turn FROM lane) THEN blockers & ~{LANE}
@@ -326,17 +326,22 @@ fn mend_order(into: &Connection) -> Sql<()> {
          INSERT OR IGNORE INTO latest (account, name)
             SELECT DISTINCT coalesce(account, ''), replaces FROM submission
             WHERE replaces IS NOT NULL AND settled_wall IS NULL;
-         UPDATE submission SET blockers = blockers & ~{NEWER}
-            WHERE blockers & {NEWER} <> 0 AND NOT EXISTS (SELECT 1 FROM submission n
-                WHERE n.account IS submission.account AND n.replaces = submission.replaces
-                    AND n.settled_wall IS NULL AND n.seq > submission.seq);
-         UPDATE submission SET blockers = blockers & ~{OLDER}
-            WHERE blockers & {OLDER} <> 0 AND NOT EXISTS (SELECT 1 FROM submission o
-                WHERE o.account IS submission.account AND o.replaces = submission.replaces
-                    AND o.settled_wall IS NULL AND o.seq < submission.seq)
-                AND NOT EXISTS (SELECT 1 FROM latest l
-                    WHERE l.account = coalesce(submission.account, '')
-                    AND l.name = submission.replaces AND l.floor_seq IS NOT NULL);",
+         UPDATE submission SET blockers = blockers & ~{versions}
+            WHERE replaces IS NOT NULL AND settled_wall IS NULL AND blockers & {versions} <> 0;
+         WITH turn AS (SELECT account, replaces,
+                coalesce(min(CASE children WHEN 1 THEN seq END), max(seq)) AS seq
+            FROM submission WHERE replaces IS NOT NULL AND settled_wall IS NULL
+            GROUP BY account, replaces)
+         UPDATE submission SET blockers = blockers | CASE
+                WHEN submission.seq < turn.seq THEN {NEWER}
+                WHEN submission.seq > turn.seq THEN {OLDER}
+                WHEN EXISTS (SELECT 1 FROM submission o WHERE o.account IS submission.account
+                    AND o.replaces = submission.replaces AND o.replaces IS NOT NULL
+                    AND o.state = 'in_flight' AND o.seq <> submission.seq) THEN {OLDER}
+                ELSE 0 END
+            FROM turn WHERE submission.account IS turn.account
+                AND submission.replaces = turn.replaces AND submission.settled_wall IS NULL;",
+        versions = NEWER | OLDER,
         most = i64::MAX,
     ))
 }

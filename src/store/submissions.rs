@@ -181,8 +181,9 @@ pub(super) fn quarantine(tx: &Tx<'_>, seq: i64) -> Result<(), OutboxError> {
         .insert((seq, tx.now.wall.0))?;
     tx.cursor.set(Some(cursor));
     // What waits for it may wait for something else now; what can't be read of it waits for a person.
-    if let Ok(row) = by_seq(tx.connection, seq) {
-        order::touch(tx, &row, false);
+    match by_seq(tx.connection, seq) {
+        Ok(row) => order::touch(tx, &row, raised > 0),
+        Err(_) => order::touch_unreadable(tx, seq)?,
     }
     Ok(())
 }

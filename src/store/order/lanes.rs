@@ -7,7 +7,7 @@ use super::{LANE, block, unblock, whose};
 use crate::error::OutboxError;
 use crate::model::links::LanePolicy;
 use crate::model::state::{Event, SubmissionState};
-use crate::store::submissions::{self, Due, Row, ask, change};
+use crate::store::submissions::{self, Due, Row, ask, change, or_quarantine};
 use crate::store::writer::Tx;
 
 /// A lane of an account, or of nobody.
@@ -22,7 +22,7 @@ const QUEUED: &str = "account IS ?1 AND lane = ?2 AND lane IS NOT NULL AND settl
     AND NOT (state = 'held' AND lane_policy = 'continue')";
 
 /// After a change of one of its submissions.
-pub(super) fn move_on(tx: &Tx<'_>, row: &Row) -> Result<(), OutboxError> {
+pub(super) fn move_on(tx: &Tx<'_>, row: &Row, purged: bool) -> Result<(), OutboxError> {
     let Some(name) = &row.lane else {
         return Ok(());
     };
@@ -32,8 +32,12 @@ pub(super) fn move_on(tx: &Tx<'_>, row: &Row) -> Result<(), OutboxError> {
     };
     match row.state {
         // Given up in doubt, or certainly without effect: what was to follow it may make no sense.
-        SubmissionState::Rejected { .. } | SubmissionState::Abandoned => failed(tx, lane, row)?,
-        SubmissionState::Pending
+        SubmissionState::Rejected { .. } | SubmissionState::Abandoned if !purged => {
+            failed(tx, lane, row)?;
+        }
+        SubmissionState::Rejected { .. }
+        | SubmissionState::Abandoned
+        | SubmissionState::Pending
         | SubmissionState::InFlight
         | SubmissionState::Held { .. }
         | SubmissionState::Succeeded
@@ -65,21 +69,31 @@ fn failed(tx: &Tx<'_>, lane: Lane<'_>, row: &Row) -> Result<(), OutboxError> {
 fn reject_rest(tx: &Tx<'_>, lane: Lane<'_>, after: i64) -> Result<(), OutboxError> {
     let rest: Vec<i64> = tx
         .connection
-        .prepare_cached(
-            "SELECT seq FROM submission WHERE account IS ?1 AND lane = ?2 AND lane IS NOT NULL
-                AND settled_wall IS NULL AND state <> 'in_flight' AND seq > ?3 ORDER BY seq",
-        )?
+        .prepare_cached(&format!(
+            "SELECT seq FROM submission WHERE {QUEUED} AND state <> 'in_flight' AND seq > ?3
+             ORDER BY seq"
+        ))?
         .query_map((lane.account, lane.name, after), |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     for seq in rest {
-        let mut row = submissions::by_seq(tx.connection, seq)?;
-        let transition = ask(tx, &row, Event::ParentFailed)?;
-        if transition.next.visible != row.state {
-            submissions::note_problem(tx, &row, "one before it in its lane ended without success")?;
-            change(tx, &mut row, &transition, Due::Unchanged)?;
-        }
+        or_quarantine(tx, seq, reject(tx, seq))?;
     }
     Ok(())
+}
+
+fn reject(tx: &Tx<'_>, seq: i64) -> Result<(), OutboxError> {
+    let mut row = submissions::by_seq(tx.connection, seq)?;
+    let transition = ask(tx, &row, Event::ParentFailed)?;
+    if transition.next.visible != row.state {
+        submissions::note_problem(tx, &row, "one before it in its lane ended without success")?;
+        change(tx, &mut row, &transition, Due::Unchanged)?;
+    }
+    Ok(())
+}
+
+/// Gives a lane's turn anew.
+pub(super) fn take_turn(tx: &Tx<'_>, account: Option<&str>, name: &str) -> rusqlite::Result<()> {
+    take_turns(tx, Lane { account, name })
 }
 
 /// Gives the turn to the one that has it now.

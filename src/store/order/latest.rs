@@ -17,7 +17,7 @@ use crate::model::state::{Event, SubmissionState};
 use crate::policy::limits::NEWER_WAITS;
 use crate::store::rows::read_id;
 use crate::store::step::rebase_one;
-use crate::store::submissions::{self, Due, Row, ask, change};
+use crate::store::submissions::{self, Due, Row, ask, change, or_quarantine};
 use crate::store::writer::Tx;
 use crate::store::{attempts, profiles};
 
@@ -199,14 +199,20 @@ fn supersede(tx: &Tx<'_>, versions: &[Version], past: &Past) -> Result<bool, Out
         if version.on_the_wire || version.children {
             continue;
         }
-        let mut row = submissions::by_seq(tx.connection, version.seq)?;
-        let transition = ask(tx, &row, event)?;
-        if transition.next.visible != row.state {
-            change(tx, &mut row, &transition, Due::Unchanged)?;
-            any = true;
-        }
+        let ended = end(tx, version.seq, event);
+        any |= or_quarantine(tx, version.seq, ended)?.unwrap_or(true);
     }
     Ok(any)
+}
+
+fn end(tx: &Tx<'_>, seq: i64, event: Event) -> Result<bool, OutboxError> {
+    let mut row = submissions::by_seq(tx.connection, seq)?;
+    let transition = ask(tx, &row, event)?;
+    let ends = transition.next.visible != row.state;
+    if ends {
+        change(tx, &mut row, &transition, Due::Unchanged)?;
+    }
+    Ok(ends)
 }
 
 /// The one that goes next is the oldest that others depend on, or else the newest.

@@ -14,7 +14,9 @@ pub(super) mod lanes;
 pub(super) mod latest;
 pub(super) mod parents;
 
-use super::submissions::{self, Row, or_quarantine};
+use rusqlite::OptionalExtension;
+
+use super::submissions::{Row, or_quarantine};
 use super::writer::Tx;
 use crate::error::OutboxError;
 
@@ -28,11 +30,14 @@ pub(super) const OLDER: i64 = 4;
 pub(super) const PARENT: i64 = 8;
 
 /// A submission that was changed.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Touched {
-    pub(super) seq: i64,
+    /// As it was changed. It may be gone by the time that it is worked off.
+    row: Row,
     /// Its attempt ended by the change.
-    pub(super) left_the_wire: bool,
+    left_the_wire: bool,
+    /// Its account was signed out for good.
+    purged: bool,
 }
 
 /// Puts a submission that has just been accepted behind those that it waits for.
@@ -53,8 +58,9 @@ pub(super) fn enter(tx: &Tx<'_>, row: &Row) -> Result<(), OutboxError> {
 pub(super) fn touch(tx: &Tx<'_>, row: &Row, left_the_wire: bool) {
     if row.lane.is_some() || row.replaces.is_some() || row.children || row.blockers & PARENT != 0 {
         tx.touched.borrow_mut().push_back(Touched {
-            seq: row.seq,
+            row: row.clone(),
             left_the_wire,
+            purged: false,
         });
     }
 }
@@ -67,16 +73,36 @@ pub(super) fn follow_up(tx: &Tx<'_>) -> Result<(), OutboxError> {
         let Some(touched) = touched else {
             return Ok(());
         };
-        let moved = move_on(tx, touched);
-        or_quarantine(tx, touched.seq, moved)?;
+        let row = &touched.row;
+        // Each for itself: what one can't read must not keep the others.
+        let lane = lanes::move_on(tx, row, touched.purged);
+        or_quarantine(tx, row.seq, lane)?;
+        let versions = latest::move_on(tx, row, touched.left_the_wire);
+        or_quarantine(tx, row.seq, versions)?;
+        let children = parents::move_on(tx, row);
+        or_quarantine(tx, row.seq, children)?;
     }
 }
 
-fn move_on(tx: &Tx<'_>, touched: Touched) -> Result<(), OutboxError> {
-    let row = submissions::by_seq(tx.connection, touched.seq)?;
-    lanes::move_on(tx, &row)?;
-    latest::move_on(tx, &row, touched.left_the_wire)?;
-    parents::move_on(tx, &row)
+/// The same for what has been purged: it was ended by the app, so its lane goes on.
+pub(super) fn follow_up_purged(tx: &Tx<'_>) -> Result<(), OutboxError> {
+    for touched in tx.touched.borrow_mut().iter_mut() {
+        touched.purged = true;
+    }
+    follow_up(tx)
+}
+
+/// Moves the lane of a row on that can't be read otherwise.
+pub(super) fn touch_unreadable(tx: &Tx<'_>, seq: i64) -> rusqlite::Result<()> {
+    let lane: Option<(Option<String>, String)> = tx
+        .connection
+        .prepare_cached("SELECT account, lane FROM submission WHERE seq = ?1 AND lane IS NOT NULL")?
+        .query_row([seq], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    match lane {
+        Some((account, lane)) => lanes::take_turn(tx, account.as_deref(), &lane),
+        None => Ok(()),
+    }
 }
 
 /// Lets a submission wait for others of this kind.

@@ -31,7 +31,9 @@ pub(in crate::store) fn check(
             return Err(invalid("after", "a parent belongs to another account"));
         }
         // With children it would go before the newer one, which may have been sent.
-        if submissions::by_id(connection, *id)?.is_some_and(|row| row.blockers & NEWER != 0) {
+        if submissions::by_id(connection, *id)?
+            .is_some_and(|row| !row.state.is_final() && row.blockers & NEWER != 0)
+        {
             return Err(invalid(
                 "after",
                 "a parent waits for a newer one of its latest-wins key: depend on that",

@@ -18,7 +18,7 @@ use self::queue::{due, lots, quiet_left, schedule, unschedule};
 pub(super) use self::queue::{hasten, next, rebase};
 use super::attempts::{self, End};
 use super::claim::forgotten;
-use super::gates::{Access, Terms, Usable};
+use super::gates::{self, Access, HostGate, Terms, Usable};
 use super::intake::thaw;
 use super::profiles;
 use super::rows::Want;
@@ -258,13 +258,16 @@ pub(super) fn settle(
         return Ok(None);
     };
     let before = row.state;
+    let gate = gate(tx, &row, probed, limits)?;
     match &probed.told {
         Some(Told::Applied { result }) => applied(tx, &mut row, probed, result)?,
         // Another attempt has begun since, or a decision was made: what was found is of the past.
         _ if row.attempts != probed.about.attempts || row.probe_at.is_none() => {}
         Some(Told::Absent) => absent(tx, &mut row, probed, limits)?,
         Some(Told::NoAnswer) => in_vain(tx, &mut row, probed, limits)?,
-        Some(Told::Unreached) => {
+        // Without an account there are no others to ask with.
+        Some(Told::Refused) if !gate => in_vain(tx, &mut row, probed, limits)?,
+        Some(Told::Unreached | Told::Busy { .. } | Told::Refused) => {
             row.failures = row.failures.saturating_add(1);
             let wait = backoff(row.failures, probed, limits);
             schedule(tx, &mut row, wait, Want::Network)?;
@@ -272,6 +275,24 @@ pub(super) fn settle(
         None => schedule(tx, &mut row, Duration::ZERO, Want::Nothing)?,
     }
     Ok((row.state != before).then_some(row.state))
+}
+
+/// What an answer says of the host and of the credentials, as for a send. True if a gate was closed.
+fn gate(tx: &Tx<'_>, row: &Row, probed: &Probed, limits: &Limits) -> rusqlite::Result<bool> {
+    match (&probed.told, probed.about.credentials) {
+        (Some(Told::Busy { asked }), _) => {
+            let asked = asked.map(|asked| asked.min(limits.server_wait_most));
+            let gate = HostGate {
+                asked,
+                spread: probed.spread,
+            };
+            gates::close_host(tx, row.seq, &gate, limits).map(|()| true)
+        }
+        (Some(Told::Refused), Some(number)) => {
+            gates::refuse_credentials(tx, row.seq, 0, number).map(|()| true)
+        }
+        _ => Ok(false),
+    }
 }
 
 fn backoff(times: u32, probed: &Probed, limits: &Limits) -> Duration {

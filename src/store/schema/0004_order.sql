@@ -48,6 +48,7 @@ CREATE TABLE latest (
     boot INTEGER,
     PRIMARY KEY (account, name)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX latest_floor ON latest (boot, floor_uptime) WHERE floor_uptime IS NOT NULL;
 
 -- 1: others wait for it, or did. It isn't superseded.
 ALTER TABLE submission ADD COLUMN children INTEGER NOT NULL DEFAULT 0;
