@@ -62,7 +62,8 @@ pub struct Snapshot {
     pub attempts: u32,
     /// When the next attempt is due at the latest, if that is a matter of time.
     pub next_attempt_at: Option<SystemTime>,
-    /// True while an attempt may have taken effect without our knowing.
+    /// True while an attempt may have taken effect without our knowing. What retention or a purge has
+    /// left of a submission doesn't know it any more, and says false.
     pub in_doubt: bool,
     /// When it was accepted, by this device's clock.
     pub accepted_at: SystemTime,

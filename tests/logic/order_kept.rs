@@ -96,6 +96,27 @@ fn what_was_submitted_during_a_purge_gets_its_turn() {
     }
 }
 
+/// What is rejected with the rest never had its turn: its own policy stops nobody.
+#[test]
+fn what_is_rejected_with_the_rest_stops_no_lane() {
+    let place = Place::new();
+    simulate(9, |world| async move {
+        let outbox = world.open(&place);
+        world.network.play([status(403)]);
+        let a = in_lane(&outbox, "a", LanePolicy::RejectRest);
+        let b = in_lane(&outbox, "b", LanePolicy::Block);
+        outbox.submit_all(vec![a, b.clone()]).unwrap();
+        drain(&outbox).await;
+        let state = outbox.snapshot(b.id).unwrap().state;
+        assert!(matches!(state, SubmissionState::Rejected { .. }));
+        let later = in_lane(&outbox, "c", LanePolicy::Block);
+        outbox.submit(later.clone()).unwrap();
+        drain(&outbox).await;
+        let state = outbox.snapshot(later.id).unwrap().state;
+        assert_eq!(state, SubmissionState::Succeeded);
+    });
+}
+
 #[test]
 fn a_stopped_lane_says_what_stopped_it_as_long_as_something_waits() {
     let place = Place::new();

@@ -22,7 +22,7 @@ const QUEUED: &str = "account IS ?1 AND lane = ?2 AND lane IS NOT NULL AND settl
     AND NOT (state = 'held' AND lane_policy = 'continue')";
 
 /// After a change of one of its submissions.
-pub(super) fn move_on(tx: &Tx<'_>, row: &Row, purged: bool) -> Result<(), OutboxError> {
+pub(super) fn move_on(tx: &Tx<'_>, row: &Row, withdrawn: bool) -> Result<(), OutboxError> {
     let Some(name) = &row.lane else {
         return Ok(());
     };
@@ -32,7 +32,7 @@ pub(super) fn move_on(tx: &Tx<'_>, row: &Row, purged: bool) -> Result<(), Outbox
     };
     match row.state {
         // Given up in doubt, or certainly without effect: what was to follow it may make no sense.
-        SubmissionState::Rejected { .. } | SubmissionState::Abandoned if !purged => {
+        SubmissionState::Rejected { .. } | SubmissionState::Abandoned if !withdrawn => {
             failed(tx, lane, row)?;
         }
         SubmissionState::Rejected { .. }
@@ -87,6 +87,8 @@ fn reject(tx: &Tx<'_>, seq: i64) -> Result<(), OutboxError> {
     if transition.next.visible != row.state {
         submissions::note_problem(tx, &row, "one before it in its lane ended without success")?;
         change(tx, &mut row, &transition, Due::Unchanged)?;
+        // Its turn hadn't come, so its own policy doesn't count.
+        super::withdrew(tx);
     }
     Ok(())
 }

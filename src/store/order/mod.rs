@@ -36,8 +36,9 @@ pub(super) struct Touched {
     row: Row,
     /// Its attempt ended by the change.
     left_the_wire: bool,
-    /// Its account was signed out for good.
-    purged: bool,
+    /// Its end isn't its own: its account was signed out for good, or its lane rejected it. What it says
+    /// of its lane doesn't count then.
+    withdrawn: bool,
 }
 
 /// Puts a submission that has just been accepted behind those that it waits for.
@@ -60,7 +61,7 @@ pub(super) fn touch(tx: &Tx<'_>, row: &Row, left_the_wire: bool) {
         tx.touched.borrow_mut().push_back(Touched {
             row: row.clone(),
             left_the_wire,
-            purged: false,
+            withdrawn: false,
         });
     }
 }
@@ -75,7 +76,7 @@ pub(super) fn follow_up(tx: &Tx<'_>) -> Result<(), OutboxError> {
         };
         let row = &touched.row;
         // Each for itself: what one can't read must not keep the others.
-        let lane = lanes::move_on(tx, row, touched.purged);
+        let lane = lanes::move_on(tx, row, touched.withdrawn);
         or_quarantine(tx, row.seq, lane)?;
         let versions = latest::move_on(tx, row, touched.left_the_wire);
         or_quarantine(tx, row.seq, versions)?;
@@ -87,9 +88,16 @@ pub(super) fn follow_up(tx: &Tx<'_>) -> Result<(), OutboxError> {
 /// The same for what has been purged: it was ended by the app, so its lane goes on.
 pub(super) fn follow_up_purged(tx: &Tx<'_>) -> Result<(), OutboxError> {
     for touched in tx.touched.borrow_mut().iter_mut() {
-        touched.purged = true;
+        touched.withdrawn = true;
     }
     follow_up(tx)
+}
+
+/// The change that was noted last wasn't that row's own doing.
+pub(super) fn withdrew(tx: &Tx<'_>) {
+    if let Some(touched) = tx.touched.borrow_mut().back_mut() {
+        touched.withdrawn = true;
+    }
 }
 
 /// Moves the lane of a row on that can't be read otherwise.

@@ -4955,7 +4955,8 @@ public struct Snapshot: Equatable, Hashable, CustomDebugStringConvertible {
      */
     public let nextAttemptAt: Date?
     /**
-     * True while an attempt may have taken effect without our knowing.
+     * True while an attempt may have taken effect without our knowing. What retention or a purge has
+     * left of a submission doesn't know it any more, and says false.
      */
     public let inDoubt: Bool
     /**
@@ -5020,7 +5021,8 @@ public struct Snapshot: Equatable, Hashable, CustomDebugStringConvertible {
          * When the next attempt is due at the latest, if that is a matter of time.
          */nextAttemptAt: Date?,
         /**
-         * True while an attempt may have taken effect without our knowing.
+         * True while an attempt may have taken effect without our knowing. What retention or a purge has
+         * left of a submission doesn't know it any more, and says false.
          */inDoubt: Bool,
         /**
          * When it was accepted, by this device's clock.

@@ -5829,7 +5829,8 @@ data class Snapshot (
     val `nextAttemptAt`: java.time.Instant?
     ,
     /**
-     * True while an attempt may have taken effect without our knowing.
+     * True while an attempt may have taken effect without our knowing. What retention or a purge has
+     * left of a submission doesn't know it any more, and says false.
      */
     val `inDoubt`: kotlin.Boolean
     ,
