@@ -5,7 +5,7 @@ use std::time::Duration;
 use submit_once::{HoldReason, Limits, RejectReason, SubmissionState, Waited};
 
 use crate::common::Place;
-use crate::common::sim::{drain, lost, order, simulate, status};
+use crate::common::sim::{Play, answer, drain, lost, order, simulate, status};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const UNKNOWN: SubmissionState = SubmissionState::Held {
@@ -100,5 +100,37 @@ fn in_progress_for_too_long_is_held_and_until_then_waited_for() {
         };
         assert_eq!(snapshot.state, UNKNOWN);
         assert!(snapshot.attempts >= 4);
+    });
+}
+
+/// F107: within a boot the clock that nobody can set decides what is late.
+#[test]
+fn a_clock_that_is_set_makes_no_request_late_and_hides_no_time_out() {
+    const YEAR: i64 = 365 * 86_400_000;
+    let place = Place::new();
+    simulate(9, |world| async move {
+        let outbox = world.open(&place);
+        world.network.play([
+            Play::Answer(Duration::from_secs(30), answer(201, "{}")),
+            Play::Silence,
+        ]);
+        let first = order(&outbox, "first");
+        outbox.submit(first.clone()).unwrap();
+        outbox.start().unwrap();
+        world.pass(Duration::from_secs(5)).await;
+        world.clock.set_wall_by(YEAR);
+        world.pass(Duration::from_secs(26)).await;
+        let done = outbox.snapshot(first.id).unwrap();
+        assert_eq!((done.state, done.attempts), (SubmissionState::Succeeded, 1));
+        let second = order(&outbox, "second");
+        outbox.submit(second.clone()).unwrap();
+        world.pass(Duration::from_secs(5)).await;
+        world.clock.set_wall_by(-2 * YEAR);
+        world.pass(Duration::from_secs(87)).await;
+        let late = outbox.snapshot(second.id).unwrap();
+        assert_eq!(
+            (late.state, late.in_doubt),
+            (SubmissionState::Pending, true)
+        );
     });
 }

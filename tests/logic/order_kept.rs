@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use submit_once::{
-    Effect, LanePolicy, Limits, Outbox, SignOut, Submission, SubmissionState, WaitingFor,
+    Effect, LanePolicy, Limits, Outbox, ReceiptKind, SignOut, Submission, SubmissionState,
+    WaitingFor,
 };
 
 use crate::common::Place;
@@ -259,5 +260,42 @@ fn a_question_whose_credentials_are_refused_waits_for_others() {
         supply(&outbox, "ann", "new");
         let waited = outbox.wait(submission.id, HOUR).await.unwrap();
         assert!(matches!(waited, submit_once::Waited::Settled { .. }));
+    });
+}
+
+/// F08: an order and its note; the note fails, and the button is tapped again.
+#[test]
+fn a_second_tap_makes_no_step_again_that_has_been_made() {
+    let place = Place::new();
+    simulate(10, |world| async move {
+        let outbox = world.open(&place);
+        world.network.play([created(), status(500), created()]);
+        let tap = || {
+            let first = outbox.begin("order".to_owned()).unwrap();
+            let second = outbox.begin("order/note".to_owned()).unwrap();
+            vec![
+                Submission::post(first, "/orders").json("{}"),
+                Submission::post(second, "/notes").json("{}").after(first),
+            ]
+        };
+        let steps = tap();
+        outbox.submit_all(steps.clone()).unwrap();
+        outbox.start().unwrap();
+        world.pass(SECOND).await;
+        let kinds: Vec<_> = outbox
+            .submit_all(steps.clone())
+            .unwrap()
+            .iter()
+            .map(|receipt| receipt.kind)
+            .collect();
+        assert_eq!(kinds, [ReceiptKind::Replayed, ReceiptKind::Joined]);
+        outbox.wait(steps[1].id, HOUR).await.unwrap();
+        let paths: Vec<_> = world
+            .network
+            .seen()
+            .iter()
+            .map(|seen| seen.request.url.rsplit('/').next().unwrap().to_owned())
+            .collect();
+        assert_eq!(paths, ["orders", "notes", "notes"]);
     });
 }

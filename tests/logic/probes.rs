@@ -232,7 +232,6 @@ fn after_a_few_answers_that_say_nothing_it_is_held() {
         status(500),
         status(401),
         status(403),
-        status(429),
         lost(),
         Play::Answer(Duration::ZERO, answer(200, "no json")),
         Play::Answer(Duration::ZERO, {

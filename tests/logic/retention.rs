@@ -310,13 +310,19 @@ fn a_name_goes_with_its_last_submission_unless_somebody_still_needs_it() {
         );
         assert_eq!(
             rows(&place, "submission"),
-            1,
-            "the one whose floor isn't over"
+            2,
+            "the one whose floor isn't over, and the one that stopped its lane"
         );
         world.pass(Duration::from_secs(3_600)).await;
         forget(&outbox);
         assert_eq!(
             (names("latest"), rows(&place, "submission")),
+            (String::new(), 1)
+        );
+        assert!(outbox.release_lane(None, "stopped".to_owned()).unwrap());
+        forget(&outbox);
+        assert_eq!(
+            (names("lane"), rows(&place, "submission")),
             (String::new(), 0)
         );
     });

@@ -30,6 +30,7 @@ fn recovers(place: &Place, server: &ReferenceServer, ids: &[String; 2]) {
     assert_eq!(paths, ["/orders", "/orders/1/notes"]);
 }
 
+/// F113: what the child takes is written down with the parent's success, and outlives the process.
 #[test]
 fn killed_after_the_parents_success_and_before_the_child_is_sent() {
     let (place, server) = (Place::new(), server());

@@ -158,6 +158,7 @@ fn order(id: SubmissionId, path: &str) -> Submission {
         .header("X-Shop", "north")
 }
 
+/// F97, F98: an update of the app finds what an older version left, whoever it was, and sends it.
 #[test]
 fn a_database_of_the_first_schema_opens_is_delivered_and_replays() {
     let (place, server) = (Place::new(), server());
