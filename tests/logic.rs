@@ -58,10 +58,14 @@ mod key_places;
 mod key_scopes;
 #[path = "logic/lanes.rs"]
 mod lanes;
+#[path = "logic/lanes_policies.rs"]
+mod lanes_policies;
 #[path = "logic/lapses.rs"]
 mod lapses;
 #[path = "logic/latest.rs"]
 mod latest;
+#[path = "logic/latest_waits.rs"]
+mod latest_waits;
 #[path = "logic/lifetime.rs"]
 mod lifetime;
 #[path = "logic/lists.rs"]
