@@ -52,9 +52,7 @@ final class CredentialsDesk: CredentialsListener {
             }
             return unwanted
         }
-        for task in unwanted {
-            task.cancel()
-        }
+        Self.cancel(unwanted)
     }
 
     /// Nobody needs an answer any more.
@@ -63,7 +61,12 @@ final class CredentialsDesk: CredentialsListener {
             state.closed = true
             return state.open.map(\.task)
         }
-        for task in open {
+        Self.cancel(open)
+    }
+
+    /// The last first: one that waits for another must know it when that one ends.
+    private static func cancel(_ questions: [Task<Void, Never>]) {
+        for task in questions.reversed() {
             task.cancel()
         }
     }
