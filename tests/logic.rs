@@ -70,6 +70,8 @@ mod latest_waits;
 mod lifetime;
 #[path = "logic/lists.rs"]
 mod lists;
+#[path = "logic/moved.rs"]
+mod moved;
 #[path = "logic/networks.rs"]
 mod networks;
 #[path = "logic/observing.rs"]
