@@ -27,9 +27,8 @@ fun main(arguments: Array<String>) {
                     submit(outbox, perDrain)
                     outbox.drain(Duration.ofMinutes(5))
                 }
-                if (tenth == 0) {
-                    println("after a tenth: ${residentKiB()}")
-                }
+                // Each, so that one that hangs tells how far it came.
+                println("after ${if (tenth == 0) "a tenth" else "${tenth + 1} tenths"}: ${residentKiB()}")
             }
             println("after all: ${residentKiB()}")
             val stats = outbox.stats()
