@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::clock::Clock;
 use crate::delivery::transport::Transport;
 use crate::entropy::Entropy;
+use crate::model::inbox::InboxScope;
 use crate::policy::limits::Limits;
 use crate::policy::profile::ServerProfile;
 use crate::runtime::Executor;
@@ -42,6 +43,10 @@ pub struct OutboxConfig {
     /// in it is held as `Restored`: see `OpenReport.restored`. Left out: copies aren't noticed.
     #[uniffi(default = None)]
     pub install_id: Option<String>,
+    /// How long the inbox's scopes remember, each at most once. A scope that isn't named keeps results
+    /// for 30 days, and that they were done for 90 more.
+    #[uniffi(default = [])]
+    pub inbox_scopes: Vec<InboxScope>,
 }
 
 impl fmt::Debug for OutboxConfig {
@@ -68,6 +73,7 @@ impl OutboxConfig {
             tls: None,
             boot: None,
             install_id: None,
+            inbox_scopes: Vec::new(),
         }
     }
 

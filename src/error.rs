@@ -217,6 +217,87 @@ pub enum OutboxError {
     },
 }
 
+/// Why a call on an inbox was refused.
+#[derive(Clone, PartialEq, Eq, thiserror::Error, uniffi::Error)]
+#[uniffi::export(Debug, Display)]
+pub enum InboxError {
+    /// The outbox was closed. Open it again.
+    #[error("the outbox is closed; open it again")]
+    Closed,
+    /// A field of the input is not usable: fix it.
+    #[error("{field} is not usable: {problem}")]
+    Invalid {
+        /// The field.
+        field: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The key came with another content before. Nothing was changed. Another thing to do needs
+    /// another key.
+    #[error("the key came to the scope {scope} with another content before; use another key")]
+    KeyReused {
+        /// The scope.
+        scope: String,
+        /// The key.
+        key: String,
+    },
+    /// The run isn't the one that counts any more: its time was over and another began, it was given
+    /// up, or a decision was made. Nothing was changed. Ask `begin` for what stands.
+    #[error("the run in the scope {scope} was lost to another, or decided; ask begin what stands")]
+    RunLost {
+        /// The scope.
+        scope: String,
+        /// The key.
+        key: String,
+    },
+    /// There is nothing to decide: the item isn't uncertain.
+    #[error("the item in the scope {scope} isn't uncertain; there is nothing to decide")]
+    NotUncertain {
+        /// The scope.
+        scope: String,
+        /// The key.
+        key: String,
+    },
+    /// A statement of the app isn't allowed, or failed. Nothing was changed.
+    #[error("statement {number} was refused: {problem}")]
+    Statement {
+        /// Which one, from 1.
+        number: u32,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The database said no.
+    #[error(transparent)]
+    Storage {
+        /// What it said.
+        #[from]
+        storage: StorageError,
+    },
+}
+
+impl std::fmt::Debug for InboxError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Without the key, which may name a person.
+        write!(f, "InboxError({self})")
+    }
+}
+
+impl From<OutboxError> for InboxError {
+    fn from(error: OutboxError) -> Self {
+        match error {
+            OutboxError::Closed => Self::Closed,
+            OutboxError::Storage { storage } => Self::Storage { storage },
+            OutboxError::Invalid { field, problem } => Self::Invalid { field, problem },
+            // The inbox has nothing to do with submissions.
+            other => Self::Storage {
+                storage: StorageError::Internal {
+                    detail: other.to_string(),
+                },
+            },
+        }
+    }
+}
+
 /// What a listener may throw. It changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, uniffi::Error)]
 pub enum ListenerError {

@@ -40,6 +40,7 @@
 //! server would mean can be asked in [`classification`] without sending anything.
 
 mod accounts;
+mod batch;
 mod cancellation;
 pub mod classification;
 mod clock;
@@ -49,6 +50,8 @@ mod decisions;
 mod delivery;
 mod entropy;
 mod error;
+mod fetched;
+mod inbox;
 mod listener;
 mod metrics;
 mod model;
@@ -61,6 +64,7 @@ mod store;
 mod trace;
 mod waiting;
 
+pub use batch::Batch;
 pub use cancellation::Cancellation;
 pub use clock::{Clock, Now, SystemClock, UptimeMs, WallMs};
 pub use config::{CertificatePin, OutboxConfig, Seams, TlsConfig, TrustRoots};
@@ -73,17 +77,23 @@ pub use delivery::transport::{
 };
 pub use delivery::wind_down::WindDown;
 pub use entropy::{Entropy, SystemEntropy};
-pub use error::{ListenerError, OpenError, OutboxError, StorageError};
+pub use error::{InboxError, ListenerError, OpenError, OutboxError, StorageError};
+pub use inbox::Inbox;
 pub use listener::ChangeListener;
 pub use metrics::{HeldCount, SettleTimes, Stats};
+pub use model::batch::{BatchConfig, BatchFormat, RecordReceipt};
 pub use model::id::{
     IdError, SubmissionId, derive_submission_id, new_submission_id, parse_submission_id,
 };
+pub use model::inbox::{
+    AppRow, AppStatement, InboxAnswer, InboxDecision, InboxFailure, InboxItem, InboxPolicy,
+    InboxRun, InboxScope, SqlValue, UncertainItem,
+};
 pub use model::links::{LanePolicy, ParentPart, PartSource, PartTarget, PartValue};
 pub use model::outcome::{
-    CancelOutcome, Change, ChangePage, ListFilter, ListState, Outcome, PageRequest, Receipt,
-    ReceiptKind, Resolution, ResolvedAll, SignOut, SignedOutReport, Snapshot, SnapshotPage,
-    UploadProgress, Waited, WaitingFor,
+    CancelOutcome, Change, ChangePage, Fetched, ListFilter, ListState, Outcome, PageRequest,
+    Receipt, ReceiptKind, Resolution, ResolvedAll, SignOut, SignedOutReport, Snapshot,
+    SnapshotPage, UploadProgress, Waited, WaitingFor,
 };
 pub use model::state::{HoldReason, RejectReason, SubmissionState};
 pub use model::submission::{Body, Effect, Header, Submission};

@@ -84,6 +84,15 @@ pub struct Stats {
     pub time_to_settle: Vec<SettleTimes>,
     /// The change feed's last cursor.
     pub last_cursor: i64,
+
+    /// Runs of the inbox that began.
+    pub inbox_runs: i64,
+    /// Calls of the inbox's `begin` that met something done or under way.
+    pub inbox_repeats: i64,
+    /// Items of the inbox that wait for a decision.
+    pub inbox_uncertain: i64,
+    /// Records that were appended to batches.
+    pub records: i64,
 }
 
 /// How many are held for a reason.
@@ -168,6 +177,10 @@ pub(crate) fn stats(numbers: &Numbers, now: WallMs) -> Stats {
         abnormal_retry_rate: share(numbers.abnormal_retries, attempts),
         time_to_settle: time_to_settle(numbers),
         last_cursor: numbers.last_cursor,
+        inbox_runs: total(totals::INBOX_RUNS),
+        inbox_repeats: total(totals::INBOX_REPEATS),
+        inbox_uncertain: numbers.inbox_uncertain,
+        records: total(totals::RECORDS),
     }
 }
 

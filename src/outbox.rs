@@ -7,11 +7,14 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::Notify;
 
+use crate::batch::Batch;
 use crate::config::{OutboxConfig, Seams};
 use crate::core::{Core, lock};
 use crate::delivery::engine::NetworkKind;
 use crate::error::{OpenError, OutboxError};
+use crate::inbox::Inbox;
 use crate::metrics::{self, Stats};
+use crate::model::batch::BatchConfig;
 use crate::model::id::SubmissionId;
 use crate::model::outcome::{
     ChangePage, ListFilter, PageRequest, Receipt, Snapshot, SnapshotPage, WaitingFor,
@@ -221,6 +224,20 @@ impl Outbox {
         let numbers = self.store()?.numbers()?;
         let now = self.core.engine.parts().clock.now().wall;
         Ok(metrics::stats(&numbers, now))
+    }
+
+    /// The once-records of this outbox's file, for effects on this side.
+    pub fn inbox(self: Arc<Self>) -> Arc<Inbox> {
+        Arc::new(Inbox::of(self))
+    }
+
+    /// Where small records are gathered, to be sent in batches.
+    ///
+    /// # Errors
+    /// [`OutboxError::Invalid`] and the like, as `submit` has them for the request that the configuration
+    /// makes.
+    pub fn batch(self: Arc<Self>, config: BatchConfig) -> Result<Arc<Batch>, OutboxError> {
+        Ok(Arc::new(Batch::of(self, config)?))
     }
 
     /// Drops what retention no longer keeps, one small step at a time. True if there may be more. An

@@ -45,6 +45,7 @@ fn reject(reason: RejectReason) -> &'static str {
         RejectReason::GaveUp => "gave up",
         RejectReason::BodyMissing => "body missing",
         RejectReason::Dependency => "dependency",
+        RejectReason::Split => "split",
     }
 }
 

@@ -46,12 +46,13 @@ fn the_lists_of_the_space_are_whole() {
         RejectReason::GaveUp => 5,
         RejectReason::BodyMissing => 6,
         RejectReason::Dependency => 7,
+        RejectReason::Split => 8,
     };
     assert_eq!(HOLDS.map(place_of_hold), [0, 1, 2, 3, 4, 5, 6, 7]);
-    assert_eq!(REASONS.map(place_of_reason), [0, 1, 2, 3, 4, 5, 6, 7]);
-    assert_eq!(visible_states().len(), 7 + 8 + 8);
+    assert_eq!(REASONS.map(place_of_reason), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(visible_states().len(), 7 + 8 + 9);
     // Pending, in flight, held, succeeded, rejected, cancelled and expired, superseded, abandoned.
-    assert_eq!(states().len(), 8 + 16 + (3 * 3 + 5 * 4) + 8 + 8 + 2 + 4 + 4);
+    assert_eq!(states().len(), 8 + 16 + (3 * 3 + 5 * 4) + 8 + 9 + 2 + 4 + 4);
 }
 
 /// P7.

@@ -1,9 +1,11 @@
 //! Pure values: what a submission is, what became of it, and the rules that change it. No I/O.
 
+pub mod batch;
 pub mod body;
 pub mod fingerprint;
 pub mod headers;
 pub mod id;
+pub mod inbox;
 pub(crate) mod json_text;
 pub mod key_place;
 pub mod links;

@@ -203,6 +203,40 @@ impl fmt::Debug for Outcome {
     }
 }
 
+/// The latest value of something that is fetched: the result of the newest submission of a latest-wins
+/// key that only reads and has succeeded.
+#[derive(Clone, PartialEq, uniffi::Record)]
+#[uniffi::export(Debug)]
+pub struct Fetched {
+    /// The submission whose result it is.
+    pub id: SubmissionId,
+    /// The HTTP status it came with.
+    pub status: u16,
+    /// The media type of the body.
+    pub content_type: Option<String>,
+    /// Stored headers of the answer, the `ETag` among them.
+    pub headers: Vec<Header>,
+    /// The body.
+    pub body: Vec<u8>,
+    /// When it came, by this device's clock.
+    pub fetched_at: SystemTime,
+    /// When a server last said that it is this, by this device's clock: `fetched_at`, or the last 304
+    /// since.
+    pub checked_at: SystemTime,
+}
+
+impl fmt::Debug for Fetched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fetched")
+            .field("id", &self.id)
+            .field("status", &self.status)
+            .field("body_bytes", &self.body.len())
+            .field("fetched_at", &self.fetched_at)
+            .field("checked_at", &self.checked_at)
+            .finish_non_exhaustive()
+    }
+}
+
 /// What `wait` saw.
 #[derive(Debug, Clone, PartialEq, uniffi::Enum)]
 pub enum Waited {

@@ -252,7 +252,7 @@ fn check_priority(priority: i32) -> Result<(), OutboxError> {
 }
 
 /// A name that the app gives something.
-pub(super) fn check_name(field: &str, name: &str) -> Result<(), OutboxError> {
+pub(crate) fn check_name(field: &str, name: &str) -> Result<(), OutboxError> {
     if name.is_empty() || name.len() > MAX_NAME_BYTES {
         return Err(invalid(field, "use a name of 1 to 1,024 bytes"));
     }

@@ -87,6 +87,9 @@ pub enum RejectReason {
     /// A submission that it depends on ended without success, or one before it in its lane whose
     /// policy is `RejectRest`.
     Dependency,
+    /// The server refused a batch for its size or for one of its records: its records go on in two new
+    /// batches.
+    Split,
 }
 
 impl SubmissionState {

@@ -54,7 +54,8 @@ pub struct Submission {
     pub lane_policy: Option<LanePolicy>,
     /// Latest-wins key, of the account, for writes that overwrite, for example `draft/42`: an older
     /// submission of the key that hasn't been sent is superseded by this one. Only where the effect is
-    /// `Overwrite`, or the server profile says `latest_wins`; not together with a lane.
+    /// `Overwrite`, or the server profile says `latest_wins`, or for a `GET` without an effect, whose
+    /// latest result `current` gives; not together with a lane.
     #[uniffi(default = None)]
     pub replaces: Option<String>,
     /// Sent only after these have succeeded: submissions of the same account that were accepted before.
@@ -99,6 +100,11 @@ impl Submission {
     /// A `POST`, the usual case.
     pub fn post(id: SubmissionId, url: &str) -> Self {
         Self::new(id, "POST", url)
+    }
+
+    /// A `GET`: something to fetch.
+    pub fn get(id: SubmissionId, url: &str) -> Self {
+        Self::new(id, "GET", url)
     }
 
     /// Sets a JSON body. The text is sent as it is, byte for byte.

@@ -17,7 +17,7 @@ pub const HOLDS: [HoldReason; 8] = [
     HoldReason::KeyUsedElsewhere,
 ];
 
-pub const REASONS: [RejectReason; 8] = [
+pub const REASONS: [RejectReason; 9] = [
     RejectReason::Configuration,
     RejectReason::Unauthorized,
     RejectReason::Refused,
@@ -26,6 +26,7 @@ pub const REASONS: [RejectReason; 8] = [
     RejectReason::GaveUp,
     RejectReason::BodyMissing,
     RejectReason::Dependency,
+    RejectReason::Split,
 ];
 
 /// More attempts than this make no new case.

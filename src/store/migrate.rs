@@ -13,11 +13,12 @@ use crate::error::{OpenError, StorageError};
 pub(super) const APPLICATION_ID: i32 = 0x5375_624f;
 
 /// What each version adds. A shipped file is never edited.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("schema/0001_outbox.sql"),
     include_str!("schema/0002_gates.sql"),
     include_str!("schema/0003_runs.sql"),
     include_str!("schema/0004_order.sql"),
+    include_str!("schema/0005_records.sql"),
 ];
 
 /// The newest schema that this version knows.

@@ -11,14 +11,17 @@
 
 mod accounts;
 mod attempts;
+mod batches;
 mod bodies;
 mod changes;
 mod claim;
 mod command;
 mod connection;
 mod deleting;
+mod fetched;
 mod file;
 mod gates;
+mod inbox;
 mod intake;
 mod list;
 mod loss;

@@ -19,7 +19,7 @@ const HOLDS: [(HoldReason, &str); 8] = [
     (HoldReason::KeyUsedElsewhere, "key_used_elsewhere"),
 ];
 
-const REJECTS: [(RejectReason, &str); 8] = [
+const REJECTS: [(RejectReason, &str); 9] = [
     (RejectReason::Configuration, "configuration"),
     (RejectReason::Unauthorized, "unauthorized"),
     (RejectReason::Refused, "refused"),
@@ -28,6 +28,7 @@ const REJECTS: [(RejectReason, &str); 8] = [
     (RejectReason::GaveUp, "gave_up"),
     (RejectReason::BodyMissing, "body_missing"),
     (RejectReason::Dependency, "dependency"),
+    (RejectReason::Split, "split"),
 ];
 
 const MARKS: [(AttemptMark, &str); 4] = [

@@ -28,6 +28,9 @@ pub(crate) const JOINED: &str = "joined";
 pub(crate) const REPLAYED: &str = "replayed";
 pub(crate) const REUSE_REFUSED: &str = "reuse_refused";
 pub(crate) const TURNED_AWAY: &str = "turned_away";
+pub(crate) const INBOX_RUNS: &str = "inbox_runs";
+pub(crate) const INBOX_REPEATS: &str = "inbox_repeats";
+pub(crate) const RECORDS: &str = "records";
 
 /// Times to settle: up to so many milliseconds, each under its name. From a fast server to a week
 /// without a network.
@@ -74,6 +77,8 @@ pub(crate) enum Call {
     ReuseRefused,
     /// The queue was full, the ID too old, the disk full.
     TurnedAway,
+    /// `begin` of the inbox met something done or under way.
+    InboxRepeat,
 }
 
 /// Calls that stored nothing, of this process, as far as they aren't in the table. To write each of
@@ -84,6 +89,7 @@ pub(crate) struct Calls {
     replayed: AtomicI64,
     reuse_refused: AtomicI64,
     turned_away: AtomicI64,
+    inbox_repeats: AtomicI64,
     /// Held from before they are committed until they are taken off here, and while both are read:
     /// or a call would be seen twice, and a total go down.
     moving: Mutex<()>,
@@ -96,16 +102,18 @@ impl Calls {
             Call::Replayed => &self.replayed,
             Call::ReuseRefused => &self.reuse_refused,
             Call::TurnedAway => &self.turned_away,
+            Call::InboxRepeat => &self.inbox_repeats,
         };
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn counters(&self) -> [(&'static str, &AtomicI64); 4] {
+    fn counters(&self) -> [(&'static str, &AtomicI64); 5] {
         [
             (JOINED, &self.joined),
             (REPLAYED, &self.replayed),
             (REUSE_REFUSED, &self.reuse_refused),
             (TURNED_AWAY, &self.turned_away),
+            (INBOX_REPEATS, &self.inbox_repeats),
         ]
     }
 
@@ -206,6 +214,7 @@ pub(crate) struct Numbers {
     pub(crate) accepted: i64,
     pub(crate) abnormal_retries: i64,
     pub(crate) last_cursor: i64,
+    pub(crate) inbox_uncertain: i64,
     totals: BTreeMap<String, i64>,
 }
 
@@ -236,7 +245,8 @@ pub(super) fn numbers(connection: &Connection) -> rusqlite::Result<Numbers> {
                 queued_bytes, result_bytes,
                 (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size),
                 accepted, abnormal_retries,
-                (SELECT seq FROM sqlite_sequence WHERE name = 'change')
+                (SELECT seq FROM sqlite_sequence WHERE name = 'change'),
+                (SELECT count(*) FROM inbox WHERE state = 'uncertain')
              FROM meta",
         )?
         .query_row([], |row| {
@@ -254,6 +264,7 @@ pub(super) fn numbers(connection: &Connection) -> rusqlite::Result<Numbers> {
                 accepted: row.get(7)?,
                 abnormal_retries: row.get(8)?,
                 last_cursor: row.get::<_, Option<i64>>(9)?.unwrap_or(0),
+                inbox_uncertain: row.get(10)?,
                 totals: BTreeMap::new(),
             })
         })

@@ -88,7 +88,7 @@ fn a_newer_schema_is_left_untouched() {
         refusal(&place.database()),
         OpenError::SchemaTooNew {
             found: 99,
-            known: 4
+            known: 5
         }
     );
 }

@@ -293,6 +293,31 @@ typedef struct UniffiVTableCallbackInterfaceProgressListener {
 } UniffiVTableCallbackInterfaceProgressListener;
 
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_CLONE_BATCH
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_CLONE_BATCH
+uint64_t uniffi_submit_once_fn_clone_batch(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_FREE_BATCH
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_FREE_BATCH
+void uniffi_submit_once_fn_free_batch(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_BATCH_APPEND
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_BATCH_APPEND
+RustBuffer uniffi_submit_once_fn_method_batch_append(uint64_t ptr, RustBuffer record, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_BATCH_APPEND_ALL
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_BATCH_APPEND_ALL
+RustBuffer uniffi_submit_once_fn_method_batch_append_all(uint64_t ptr, RustBuffer records, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_BATCH_FLUSH
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_BATCH_FLUSH
+RustBuffer uniffi_submit_once_fn_method_batch_flush(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_CLONE_CANCELLATION
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_CLONE_CANCELLATION
 uint64_t uniffi_submit_once_fn_clone_cancellation(uint64_t handle, RustCallStatus *_Nonnull out_status
@@ -332,6 +357,56 @@ void uniffi_submit_once_fn_init_callback_vtable_credentialslistener(const Uniffi
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_CREDENTIALSLISTENER_CREDENTIALS_NEEDED
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_CREDENTIALSLISTENER_CREDENTIALS_NEEDED
 void uniffi_submit_once_fn_method_credentialslistener_credentials_needed(uint64_t ptr, RustBuffer account, RustBuffer reason, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_CLONE_INBOX
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_CLONE_INBOX
+uint64_t uniffi_submit_once_fn_clone_inbox(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_FREE_INBOX
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_FREE_INBOX
+void uniffi_submit_once_fn_free_inbox(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOX_BEGIN
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOX_BEGIN
+RustBuffer uniffi_submit_once_fn_method_inbox_begin(uint64_t ptr, RustBuffer item, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOX_DECIDE
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOX_DECIDE
+void uniffi_submit_once_fn_method_inbox_decide(uint64_t ptr, RustBuffer scope, RustBuffer key, RustBuffer decision, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOX_EXTEND
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOX_EXTEND
+void uniffi_submit_once_fn_method_inbox_extend(uint64_t ptr, RustBuffer run, RustBuffer lease, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOX_FAIL
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOX_FAIL
+void uniffi_submit_once_fn_method_inbox_fail(uint64_t ptr, RustBuffer run, RustBuffer failure, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOX_FINISH
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOX_FINISH
+void uniffi_submit_once_fn_method_inbox_finish(uint64_t ptr, RustBuffer run, RustBuffer result, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOX_FINISH_WITH
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOX_FINISH_WITH
+void uniffi_submit_once_fn_method_inbox_finish_with(uint64_t ptr, RustBuffer run, RustBuffer result, RustBuffer statements, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOX_QUERY
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOX_QUERY
+RustBuffer uniffi_submit_once_fn_method_inbox_query(uint64_t ptr, RustBuffer statement, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOX_UNCERTAIN
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOX_UNCERTAIN
+RustBuffer uniffi_submit_once_fn_method_inbox_uncertain(uint64_t ptr, RustBuffer scope, uint32_t limit, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_CLONE_CHANGELISTENER
@@ -424,9 +499,19 @@ RustBuffer uniffi_submit_once_fn_method_outbox_resolve_all(uint64_t ptr, RustBuf
 RustBuffer uniffi_submit_once_fn_method_outbox_wake(uint64_t ptr, RustBuffer id, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_CURRENT
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_CURRENT
+RustBuffer uniffi_submit_once_fn_method_outbox_current(uint64_t ptr, RustBuffer account, RustBuffer key, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_SET_LISTENER
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_SET_LISTENER
 void uniffi_submit_once_fn_method_outbox_set_listener(uint64_t ptr, RustBuffer listener, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_BATCH
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_BATCH
+uint64_t uniffi_submit_once_fn_method_outbox_batch(uint64_t ptr, RustBuffer config, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_BEGIN
@@ -447,6 +532,11 @@ void uniffi_submit_once_fn_method_outbox_close(uint64_t ptr, RustCallStatus *_No
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_DISCARD
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_DISCARD
 void uniffi_submit_once_fn_method_outbox_discard(uint64_t ptr, RustBuffer slot, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_INBOX
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_INBOX
+uint64_t uniffi_submit_once_fn_method_outbox_inbox(uint64_t ptr, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTBOX_LIST
@@ -559,6 +649,16 @@ void uniffi_submit_once_fn_init_callback_vtable_progresslistener(const UniffiVTa
 void uniffi_submit_once_fn_method_progresslistener_progressed(uint64_t ptr, RustBuffer progress, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOXERROR_UNIFFI_TRAIT_DEBUG
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOXERROR_UNIFFI_TRAIT_DEBUG
+RustBuffer uniffi_submit_once_fn_method_inboxerror_uniffi_trait_debug(RustBuffer ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOXERROR_UNIFFI_TRAIT_DISPLAY
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOXERROR_UNIFFI_TRAIT_DISPLAY
+RustBuffer uniffi_submit_once_fn_method_inboxerror_uniffi_trait_display(RustBuffer ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OPENERROR_UNIFFI_TRAIT_DISPLAY
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OPENERROR_UNIFFI_TRAIT_DISPLAY
 RustBuffer uniffi_submit_once_fn_method_openerror_uniffi_trait_display(RustBuffer ptr, RustCallStatus *_Nonnull out_status
@@ -577,6 +677,21 @@ RustBuffer uniffi_submit_once_fn_method_storageerror_uniffi_trait_display(RustBu
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_IDERROR_UNIFFI_TRAIT_DISPLAY
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_IDERROR_UNIFFI_TRAIT_DISPLAY
 RustBuffer uniffi_submit_once_fn_method_iderror_uniffi_trait_display(RustBuffer ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOXANSWER_UNIFFI_TRAIT_DEBUG
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOXANSWER_UNIFFI_TRAIT_DEBUG
+RustBuffer uniffi_submit_once_fn_method_inboxanswer_uniffi_trait_debug(RustBuffer ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOXDECISION_UNIFFI_TRAIT_DEBUG
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOXDECISION_UNIFFI_TRAIT_DEBUG
+RustBuffer uniffi_submit_once_fn_method_inboxdecision_uniffi_trait_debug(RustBuffer ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_SQLVALUE_UNIFFI_TRAIT_DEBUG
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_SQLVALUE_UNIFFI_TRAIT_DEBUG
+RustBuffer uniffi_submit_once_fn_method_sqlvalue_uniffi_trait_debug(RustBuffer ptr, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_RESOLUTION_UNIFFI_TRAIT_DEBUG
@@ -599,9 +714,39 @@ RustBuffer uniffi_submit_once_fn_method_outboxconfig_uniffi_trait_debug(RustBuff
 RustBuffer uniffi_submit_once_fn_method_tlsconfig_uniffi_trait_debug(RustBuffer ptr, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_BATCHCONFIG_UNIFFI_TRAIT_DEBUG
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_BATCHCONFIG_UNIFFI_TRAIT_DEBUG
+RustBuffer uniffi_submit_once_fn_method_batchconfig_uniffi_trait_debug(RustBuffer ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_APPSTATEMENT_UNIFFI_TRAIT_DEBUG
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_APPSTATEMENT_UNIFFI_TRAIT_DEBUG
+RustBuffer uniffi_submit_once_fn_method_appstatement_uniffi_trait_debug(RustBuffer ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOXITEM_UNIFFI_TRAIT_DEBUG
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOXITEM_UNIFFI_TRAIT_DEBUG
+RustBuffer uniffi_submit_once_fn_method_inboxitem_uniffi_trait_debug(RustBuffer ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOXRUN_UNIFFI_TRAIT_DEBUG
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_INBOXRUN_UNIFFI_TRAIT_DEBUG
+RustBuffer uniffi_submit_once_fn_method_inboxrun_uniffi_trait_debug(RustBuffer ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_UNCERTAINITEM_UNIFFI_TRAIT_DEBUG
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_UNCERTAINITEM_UNIFFI_TRAIT_DEBUG
+RustBuffer uniffi_submit_once_fn_method_uncertainitem_uniffi_trait_debug(RustBuffer ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_PARTVALUE_UNIFFI_TRAIT_DEBUG
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_PARTVALUE_UNIFFI_TRAIT_DEBUG
 RustBuffer uniffi_submit_once_fn_method_partvalue_uniffi_trait_debug(RustBuffer ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_FETCHED_UNIFFI_TRAIT_DEBUG
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_FETCHED_UNIFFI_TRAIT_DEBUG
+RustBuffer uniffi_submit_once_fn_method_fetched_uniffi_trait_debug(RustBuffer ptr, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_FN_METHOD_OUTCOME_UNIFFI_TRAIT_DEBUG
@@ -957,6 +1102,24 @@ uint16_t uniffi_submit_once_checksum_func_default_limits(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_BATCH_APPEND
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_BATCH_APPEND
+uint16_t uniffi_submit_once_checksum_method_batch_append(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_BATCH_APPEND_ALL
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_BATCH_APPEND_ALL
+uint16_t uniffi_submit_once_checksum_method_batch_append_all(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_BATCH_FLUSH
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_BATCH_FLUSH
+uint16_t uniffi_submit_once_checksum_method_batch_flush(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_CANCELLATION_CANCEL
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_CANCELLATION_CANCEL
 uint16_t uniffi_submit_once_checksum_method_cancellation_cancel(void
@@ -966,6 +1129,54 @@ uint16_t uniffi_submit_once_checksum_method_cancellation_cancel(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_CREDENTIALSLISTENER_CREDENTIALS_NEEDED
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_CREDENTIALSLISTENER_CREDENTIALS_NEEDED
 uint16_t uniffi_submit_once_checksum_method_credentialslistener_credentials_needed(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_INBOX_BEGIN
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_INBOX_BEGIN
+uint16_t uniffi_submit_once_checksum_method_inbox_begin(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_INBOX_DECIDE
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_INBOX_DECIDE
+uint16_t uniffi_submit_once_checksum_method_inbox_decide(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_INBOX_EXTEND
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_INBOX_EXTEND
+uint16_t uniffi_submit_once_checksum_method_inbox_extend(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_INBOX_FAIL
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_INBOX_FAIL
+uint16_t uniffi_submit_once_checksum_method_inbox_fail(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_INBOX_FINISH
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_INBOX_FINISH
+uint16_t uniffi_submit_once_checksum_method_inbox_finish(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_INBOX_FINISH_WITH
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_INBOX_FINISH_WITH
+uint16_t uniffi_submit_once_checksum_method_inbox_finish_with(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_INBOX_QUERY
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_INBOX_QUERY
+uint16_t uniffi_submit_once_checksum_method_inbox_query(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_INBOX_UNCERTAIN
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_INBOX_UNCERTAIN
+uint16_t uniffi_submit_once_checksum_method_inbox_uncertain(void
 
 );
 #endif
@@ -1041,9 +1252,21 @@ uint16_t uniffi_submit_once_checksum_method_outbox_wake(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_CURRENT
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_CURRENT
+uint16_t uniffi_submit_once_checksum_method_outbox_current(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_SET_LISTENER
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_SET_LISTENER
 uint16_t uniffi_submit_once_checksum_method_outbox_set_listener(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_BATCH
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_BATCH
+uint16_t uniffi_submit_once_checksum_method_outbox_batch(void
 
 );
 #endif
@@ -1068,6 +1291,12 @@ uint16_t uniffi_submit_once_checksum_method_outbox_close(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_DISCARD
 #define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_DISCARD
 uint16_t uniffi_submit_once_checksum_method_outbox_discard(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_INBOX
+#define UNIFFI_FFIDEF_UNIFFI_SUBMIT_ONCE_CHECKSUM_METHOD_OUTBOX_INBOX
+uint16_t uniffi_submit_once_checksum_method_outbox_inbox(void
 
 );
 #endif

@@ -729,6 +729,191 @@ fileprivate struct FfiConverterDuration: FfiConverterRustBuffer {
 
 
 /**
+ * Where the small records of one key are appended. Thread-safe; closed with the outbox that it came
+ * from. Any number of them, in any number of processes, may have one key.
+ */
+public protocol BatchProtocol: AnyObject, Sendable {
+
+    /**
+     * Adds a record, a JSON object as text, to the key's open batch, which is opened if there is none.
+     * Durable when it returns.
+     *
+     * # Errors
+     * [`OutboxError::Invalid`] if the record isn't a JSON object, or its `id_member` isn't a text or
+     * a number; [`OutboxError::BodyTooLarge`] if no batch can hold it.
+     */
+    func append(record: String) throws  -> RecordReceipt
+
+    /**
+     * Adds several records, all or none, in one transaction. They may come to go with several batches.
+     *
+     * # Errors
+     * As `append`; the message says which record.
+     */
+    func appendAll(records: [String]) throws  -> [RecordReceipt]
+
+    /**
+     * Makes the open batch due now. Gives its submission, or nothing where no batch is open: an empty
+     * one is never sent.
+     */
+    func flush() throws  -> SubmissionId?
+
+}
+/**
+ * Where the small records of one key are appended. Thread-safe; closed with the outbox that it came
+ * from. Any number of them, in any number of processes, may have one key.
+ */
+open class Batch: BatchProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_submit_once_fn_clone_batch(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_submit_once_fn_free_batch(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Adds a record, a JSON object as text, to the key's open batch, which is opened if there is none.
+     * Durable when it returns.
+     *
+     * # Errors
+     * [`OutboxError::Invalid`] if the record isn't a JSON object, or its `id_member` isn't a text or
+     * a number; [`OutboxError::BodyTooLarge`] if no batch can hold it.
+     */
+open func append(record: String)throws  -> RecordReceipt  {
+    return try  FfiConverterTypeRecordReceipt_lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_batch_append(
+            self.uniffiCloneHandle(),
+        FfiConverterString.lower(record),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Adds several records, all or none, in one transaction. They may come to go with several batches.
+     *
+     * # Errors
+     * As `append`; the message says which record.
+     */
+open func appendAll(records: [String])throws  -> [RecordReceipt]  {
+    return try  FfiConverterSequenceTypeRecordReceipt.lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_batch_append_all(
+            self.uniffiCloneHandle(),
+        FfiConverterSequenceString.lower(records),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Makes the open batch due now. Gives its submission, or nothing where no batch is open: an empty
+     * one is never sent.
+     */
+open func flush()throws  -> SubmissionId?  {
+    return try  FfiConverterOptionTypeSubmissionId.lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_batch_flush(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeBatch: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = Batch
+
+    public static func lift(_ handle: UInt64) throws -> Batch {
+        return Batch(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: Batch) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Batch {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: Batch, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeBatch_lift(_ handle: UInt64) throws -> Batch {
+    return try FfiConverterTypeBatch.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeBatch_lower(_ value: Batch) -> UInt64 {
+    return FfiConverterTypeBatch.lower(value)
+}
+
+
+
+
+
+
+/**
  * Tells a waiting call that its caller has gone: for languages that can't drop a future. For one
  * call or for many; once told, it stays so.
  */
@@ -1296,6 +1481,319 @@ public func FfiConverterTypeCredentialsListener_lower(_ value: CredentialsListen
 
 
 /**
+ * The once-records of an outbox's file. Thread-safe; closed with the outbox that it came from.
+ */
+public protocol InboxProtocol: AnyObject, Sendable {
+
+    /**
+     * Asks whether an item is to be done now. One across all tasks and processes gets `Run`. Durable
+     * when it returns; an item that is done, or that another does, costs one read.
+     *
+     * # Errors
+     * [`InboxError::KeyReused`] if the key came with another content before.
+     */
+    func begin(item: InboxItem) throws  -> InboxAnswer
+
+    /**
+     * Decides what becomes of an item that is uncertain.
+     *
+     * # Errors
+     * [`InboxError::NotUncertain`] if it isn't, or isn't any more.
+     */
+    func decide(scope: String, key: String, decision: InboxDecision) throws
+
+    /**
+     * Gives a run more time, from now on.
+     *
+     * # Errors
+     * As `finish`.
+     */
+    func extend(run: InboxRun, lease: TimeInterval) throws
+
+    /**
+     * Gives a run up. Durable when it returns. The same call again does nothing.
+     *
+     * # Errors
+     * As `finish`.
+     */
+    func fail(run: InboxRun, failure: InboxFailure) throws
+
+    /**
+     * Records that the run's effect has happened, and its result: every later `begin` gets that. Durable
+     * when it returns. The same call again does nothing.
+     *
+     * # Errors
+     * [`InboxError::RunLost`] if the run's time was over and another has begun meanwhile, or a decision
+     * was made.
+     */
+    func finish(run: InboxRun, result: Data?) throws
+
+    /**
+     * The same, and carries out statements on the app's own tables, in one transaction: the effect and
+     * its record can't come apart. All of it happens, or nothing.
+     *
+     * # Errors
+     * [`InboxError::Statement`] if one isn't allowed or fails: nothing has happened, and the run goes
+     * on.
+     */
+    func finishWith(run: InboxRun, result: Data?, statements: [AppStatement]) throws
+
+    /**
+     * Reads the app's own tables, those whose names begin with `app_`; up to 10,000 rows.
+     *
+     * # Errors
+     * [`InboxError::Statement`] if it isn't allowed, writes, or fails.
+     */
+    func query(statement: AppStatement) throws  -> [AppRow]
+
+    /**
+     * Items that wait for a decision, oldest first, of one scope or of all; up to 1,000. Runs whose
+     * process is gone are found, too.
+     */
+    func uncertain(scope: String?, limit: UInt32) throws  -> [UncertainItem]
+
+}
+/**
+ * The once-records of an outbox's file. Thread-safe; closed with the outbox that it came from.
+ */
+open class Inbox: InboxProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_submit_once_fn_clone_inbox(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_submit_once_fn_free_inbox(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Asks whether an item is to be done now. One across all tasks and processes gets `Run`. Durable
+     * when it returns; an item that is done, or that another does, costs one read.
+     *
+     * # Errors
+     * [`InboxError::KeyReused`] if the key came with another content before.
+     */
+open func begin(item: InboxItem)throws  -> InboxAnswer  {
+    return try  FfiConverterTypeInboxAnswer_lift(try rustCallWithError(FfiConverterTypeInboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_inbox_begin(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeInboxItem_lower(item),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Decides what becomes of an item that is uncertain.
+     *
+     * # Errors
+     * [`InboxError::NotUncertain`] if it isn't, or isn't any more.
+     */
+open func decide(scope: String, key: String, decision: InboxDecision)throws   {try rustCallWithError(FfiConverterTypeInboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_inbox_decide(
+            self.uniffiCloneHandle(),
+        FfiConverterString.lower(scope),
+        FfiConverterString.lower(key),
+        FfiConverterTypeInboxDecision_lower(decision),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Gives a run more time, from now on.
+     *
+     * # Errors
+     * As `finish`.
+     */
+open func extend(run: InboxRun, lease: TimeInterval)throws   {try rustCallWithError(FfiConverterTypeInboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_inbox_extend(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeInboxRun_lower(run),
+        FfiConverterDuration.lower(lease),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Gives a run up. Durable when it returns. The same call again does nothing.
+     *
+     * # Errors
+     * As `finish`.
+     */
+open func fail(run: InboxRun, failure: InboxFailure)throws   {try rustCallWithError(FfiConverterTypeInboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_inbox_fail(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeInboxRun_lower(run),
+        FfiConverterTypeInboxFailure_lower(failure),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Records that the run's effect has happened, and its result: every later `begin` gets that. Durable
+     * when it returns. The same call again does nothing.
+     *
+     * # Errors
+     * [`InboxError::RunLost`] if the run's time was over and another has begun meanwhile, or a decision
+     * was made.
+     */
+open func finish(run: InboxRun, result: Data?)throws   {try rustCallWithError(FfiConverterTypeInboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_inbox_finish(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeInboxRun_lower(run),
+        FfiConverterOptionData.lower(result),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * The same, and carries out statements on the app's own tables, in one transaction: the effect and
+     * its record can't come apart. All of it happens, or nothing.
+     *
+     * # Errors
+     * [`InboxError::Statement`] if one isn't allowed or fails: nothing has happened, and the run goes
+     * on.
+     */
+open func finishWith(run: InboxRun, result: Data?, statements: [AppStatement])throws   {try rustCallWithError(FfiConverterTypeInboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_inbox_finish_with(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeInboxRun_lower(run),
+        FfiConverterOptionData.lower(result),
+        FfiConverterSequenceTypeAppStatement.lower(statements),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Reads the app's own tables, those whose names begin with `app_`; up to 10,000 rows.
+     *
+     * # Errors
+     * [`InboxError::Statement`] if it isn't allowed, writes, or fails.
+     */
+open func query(statement: AppStatement)throws  -> [AppRow]  {
+    return try  FfiConverterSequenceTypeAppRow.lift(try rustCallWithError(FfiConverterTypeInboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_inbox_query(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeAppStatement_lower(statement),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Items that wait for a decision, oldest first, of one scope or of all; up to 1,000. Runs whose
+     * process is gone are found, too.
+     */
+open func uncertain(scope: String?, limit: UInt32)throws  -> [UncertainItem]  {
+    return try  FfiConverterSequenceTypeUncertainItem.lift(try rustCallWithError(FfiConverterTypeInboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_inbox_uncertain(
+            self.uniffiCloneHandle(),
+        FfiConverterOptionString.lower(scope),
+        FfiConverterUInt32.lower(limit),uniffiCallStatus
+    )
+})
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeInbox: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = Inbox
+
+    public static func lift(_ handle: UInt64) throws -> Inbox {
+        return Inbox(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: Inbox) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Inbox {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: Inbox, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInbox_lift(_ handle: UInt64) throws -> Inbox {
+    return try FfiConverterTypeInbox.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInbox_lower(_ value: Inbox) -> UInt64 {
+    return FfiConverterTypeInbox.lower(value)
+}
+
+
+
+
+
+
+/**
  * A durable outbox: submissions go in once, and come out settled.
  *
  * Thread-safe. Any number of threads, tasks and processes may use one database at once; two opens
@@ -1395,10 +1893,28 @@ public protocol OutboxProtocol: AnyObject, Sendable {
     func wake(id: SubmissionId) throws  -> Snapshot
 
     /**
+     * The latest value of a latest-wins key whose submissions are `GET`s without an effect: the result
+     * of the newest that succeeded, of this account or of nobody. It stays until a newer one succeeds:
+     * a failure never removes it, an older answer never takes its place, retention never drops it. A
+     * submission that is accepted while there is one asks only whether it has changed
+     * (`If-None-Match`), and succeeds with a 304 if it hasn't.
+     */
+    func current(account: String?, key: String) throws  -> Fetched?
+
+    /**
      * Sets who is told that something has changed, or nobody. Replaces the one before of this
      * handle; other handles on the same path have listeners of their own.
      */
     func setListener(listener: ChangeListener?) throws
+
+    /**
+     * Where small records are gathered, to be sent in batches.
+     *
+     * # Errors
+     * [`OutboxError::Invalid`] and the like, as `submit` has them for the request that the configuration
+     * makes.
+     */
+    func batch(config: BatchConfig) throws  -> Batch
 
     /**
      * The ID of an intent, for example "new-order-form". The same slot gives the same ID, after
@@ -1424,6 +1940,11 @@ public protocol OutboxProtocol: AnyObject, Sendable {
      * Forgets a slot, so that `begin` gives a new ID. What was submitted goes on.
      */
     func discard(slot: String) throws
+
+    /**
+     * The once-records of this outbox's file, for effects on this side.
+     */
+    func inbox()  -> Inbox
 
     /**
      * A part of the list of submissions, in the order of acceptance.
@@ -1796,6 +2317,24 @@ open func wake(id: SubmissionId)throws  -> Snapshot  {
 }
 
     /**
+     * The latest value of a latest-wins key whose submissions are `GET`s without an effect: the result
+     * of the newest that succeeded, of this account or of nobody. It stays until a newer one succeeds:
+     * a failure never removes it, an older answer never takes its place, retention never drops it. A
+     * submission that is accepted while there is one asks only whether it has changed
+     * (`If-None-Match`), and succeeds with a 304 if it hasn't.
+     */
+open func current(account: String?, key: String)throws  -> Fetched?  {
+    return try  FfiConverterOptionTypeFetched.lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_outbox_current(
+            self.uniffiCloneHandle(),
+        FfiConverterOptionString.lower(account),
+        FfiConverterString.lower(key),uniffiCallStatus
+    )
+})
+}
+
+    /**
      * Sets who is told that something has changed, or nobody. Replaces the one before of this
      * handle; other handles on the same path have listeners of their own.
      */
@@ -1806,6 +2345,23 @@ open func setListener(listener: ChangeListener?)throws   {try rustCallWithError(
         FfiConverterOptionTypeChangeListener.lower(listener),uniffiCallStatus
     )
 }
+}
+
+    /**
+     * Where small records are gathered, to be sent in batches.
+     *
+     * # Errors
+     * [`OutboxError::Invalid`] and the like, as `submit` has them for the request that the configuration
+     * makes.
+     */
+open func batch(config: BatchConfig)throws  -> Batch  {
+    return try  FfiConverterTypeBatch_lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_outbox_batch(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeBatchConfig_lower(config),uniffiCallStatus
+    )
+})
 }
 
     /**
@@ -1861,6 +2417,18 @@ open func discard(slot: String)throws   {try rustCallWithError(FfiConverterTypeO
         FfiConverterString.lower(slot),uniffiCallStatus
     )
 }
+}
+
+    /**
+     * The once-records of this outbox's file, for effects on this side.
+     */
+open func inbox() -> Inbox  {
+    return try!  FfiConverterTypeInbox_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_outbox_inbox(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
 }
 
     /**
@@ -2504,6 +3072,340 @@ public func FfiConverterTypeAnswerRule_lower(_ value: AnswerRule) -> RustBuffer 
 
 
 /**
+ * A row of an app's own table.
+ */
+public struct AppRow: Equatable, Hashable {
+    /**
+     * Its values, in the order of the query's columns.
+     */
+    public let values: [SqlValue]
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Its values, in the order of the query's columns.
+         */values: [SqlValue]) {
+        self.values = values
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension AppRow: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeAppRow: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> AppRow {
+        return
+            try AppRow(
+                values: FfiConverterSequenceTypeSqlValue.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: AppRow, into buf: inout [UInt8]) {
+        FfiConverterSequenceTypeSqlValue.write(value.values, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeAppRow_lift(_ buf: RustBuffer) throws -> AppRow {
+    return try FfiConverterTypeAppRow.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeAppRow_lower(_ value: AppRow) -> RustBuffer {
+    return FfiConverterTypeAppRow.lower(value)
+}
+
+
+/**
+ * A statement of the app, for tables of its own in the outbox's file.
+ */
+public struct AppStatement: Equatable, Hashable, CustomDebugStringConvertible {
+    /**
+     * One SQL statement. It may make, change and read tables, indexes, views and triggers whose names
+     * begin with `app_`, and nothing else.
+     */
+    public let sql: String
+    /**
+     * The values of its parameters `?1`, `?2`, ….
+     */
+    public let parameters: [SqlValue]
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * One SQL statement. It may make, change and read tables, indexes, views and triggers whose names
+         * begin with `app_`, and nothing else.
+         */sql: String,
+        /**
+         * The values of its parameters `?1`, `?2`, ….
+         */parameters: [SqlValue] = []) {
+        self.sql = sql
+        self.parameters = parameters
+    }
+
+
+
+
+// The local Rust `Debug` implementation.
+public var debugDescription: String {
+    return try!  FfiConverterString.lift(
+        try! rustCall() {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_appstatement_uniffi_trait_debug(
+            FfiConverterTypeAppStatement_lower(self),uniffiCallStatus
+    )
+}
+    )
+}
+}
+
+#if compiler(>=6)
+extension AppStatement: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeAppStatement: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> AppStatement {
+        return
+            try AppStatement(
+                sql: FfiConverterString.read(from: &buf),
+                parameters: FfiConverterSequenceTypeSqlValue.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: AppStatement, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.sql, into: &buf)
+        FfiConverterSequenceTypeSqlValue.write(value.parameters, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeAppStatement_lift(_ buf: RustBuffer) throws -> AppStatement {
+    return try FfiConverterTypeAppStatement.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeAppStatement_lower(_ value: AppStatement) -> RustBuffer {
+    return FfiConverterTypeAppStatement.lower(value)
+}
+
+
+/**
+ * Where small records go, and when: logs, measurements, analytics. The records of one key are gathered
+ * in one open batch; it is sent when it is full, when its time is over, or when it is flushed.
+ */
+public struct BatchConfig: Equatable, Hashable, CustomDebugStringConvertible {
+    /**
+     * The name of the batches, for example `logs`. 1 to 1,024 bytes.
+     */
+    public let key: String
+    /**
+     * Where they go: an absolute URL, or a path that is joined to the outbox's base URL.
+     */
+    public let url: String
+    /**
+     * Whose they are. Left out: nobody's, and they are sent whoever is signed in.
+     */
+    public let account: String?
+    /**
+     * The HTTP method in capitals.
+     */
+    public let method: String
+    /**
+     * How the server treats a repeat of a whole batch; see `Submission`.
+     */
+    public let effect: Effect?
+    /**
+     * Headers to store and send. Never credentials.
+     */
+    public let headers: [Header]
+    /**
+     * How the records stand in the body. Left out: `JsonArray`.
+     */
+    public let format: BatchFormat?
+    /**
+     * The member of a record that holds its own ID. A record that has it keeps it; one that hasn't is
+     * given a new UUID.
+     */
+    public let idMember: String
+    /**
+     * Records in a batch at most; 1 to 10,000.
+     */
+    public let maxRecords: UInt32
+    /**
+     * Bytes of a batch's body at most. A record alone has to fit.
+     */
+    public let maxBytes: UInt32
+    /**
+     * A batch is due this long after its first record at the latest. Left out: 30 seconds.
+     */
+    public let maxAge: TimeInterval?
+    /**
+     * Higher goes first, as for submissions.
+     */
+    public let priority: Int32
+    /**
+     * Wait for a network that costs nothing by the byte.
+     */
+    public let unmeteredOnly: Bool
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The name of the batches, for example `logs`. 1 to 1,024 bytes.
+         */key: String,
+        /**
+         * Where they go: an absolute URL, or a path that is joined to the outbox's base URL.
+         */url: String,
+        /**
+         * Whose they are. Left out: nobody's, and they are sent whoever is signed in.
+         */account: String? = nil,
+        /**
+         * The HTTP method in capitals.
+         */method: String = "POST",
+        /**
+         * How the server treats a repeat of a whole batch; see `Submission`.
+         */effect: Effect? = nil,
+        /**
+         * Headers to store and send. Never credentials.
+         */headers: [Header] = [],
+        /**
+         * How the records stand in the body. Left out: `JsonArray`.
+         */format: BatchFormat? = nil,
+        /**
+         * The member of a record that holds its own ID. A record that has it keeps it; one that hasn't is
+         * given a new UUID.
+         */idMember: String = "id",
+        /**
+         * Records in a batch at most; 1 to 10,000.
+         */maxRecords: UInt32 = UInt32(500),
+        /**
+         * Bytes of a batch's body at most. A record alone has to fit.
+         */maxBytes: UInt32 = UInt32(262144),
+        /**
+         * A batch is due this long after its first record at the latest. Left out: 30 seconds.
+         */maxAge: TimeInterval? = nil,
+        /**
+         * Higher goes first, as for submissions.
+         */priority: Int32 = 0,
+        /**
+         * Wait for a network that costs nothing by the byte.
+         */unmeteredOnly: Bool = false) {
+        self.key = key
+        self.url = url
+        self.account = account
+        self.method = method
+        self.effect = effect
+        self.headers = headers
+        self.format = format
+        self.idMember = idMember
+        self.maxRecords = maxRecords
+        self.maxBytes = maxBytes
+        self.maxAge = maxAge
+        self.priority = priority
+        self.unmeteredOnly = unmeteredOnly
+    }
+
+
+
+
+// The local Rust `Debug` implementation.
+public var debugDescription: String {
+    return try!  FfiConverterString.lift(
+        try! rustCall() {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_batchconfig_uniffi_trait_debug(
+            FfiConverterTypeBatchConfig_lower(self),uniffiCallStatus
+    )
+}
+    )
+}
+}
+
+#if compiler(>=6)
+extension BatchConfig: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeBatchConfig: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> BatchConfig {
+        return
+            try BatchConfig(
+                key: FfiConverterString.read(from: &buf),
+                url: FfiConverterString.read(from: &buf),
+                account: FfiConverterOptionString.read(from: &buf),
+                method: FfiConverterString.read(from: &buf),
+                effect: FfiConverterOptionTypeEffect.read(from: &buf),
+                headers: FfiConverterSequenceTypeHeader.read(from: &buf),
+                format: FfiConverterOptionTypeBatchFormat.read(from: &buf),
+                idMember: FfiConverterString.read(from: &buf),
+                maxRecords: FfiConverterUInt32.read(from: &buf),
+                maxBytes: FfiConverterUInt32.read(from: &buf),
+                maxAge: FfiConverterOptionDuration.read(from: &buf),
+                priority: FfiConverterInt32.read(from: &buf),
+                unmeteredOnly: FfiConverterBool.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: BatchConfig, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.key, into: &buf)
+        FfiConverterString.write(value.url, into: &buf)
+        FfiConverterOptionString.write(value.account, into: &buf)
+        FfiConverterString.write(value.method, into: &buf)
+        FfiConverterOptionTypeEffect.write(value.effect, into: &buf)
+        FfiConverterSequenceTypeHeader.write(value.headers, into: &buf)
+        FfiConverterOptionTypeBatchFormat.write(value.format, into: &buf)
+        FfiConverterString.write(value.idMember, into: &buf)
+        FfiConverterUInt32.write(value.maxRecords, into: &buf)
+        FfiConverterUInt32.write(value.maxBytes, into: &buf)
+        FfiConverterOptionDuration.write(value.maxAge, into: &buf)
+        FfiConverterInt32.write(value.priority, into: &buf)
+        FfiConverterBool.write(value.unmeteredOnly, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeBatchConfig_lift(_ buf: RustBuffer) throws -> BatchConfig {
+    return try FfiConverterTypeBatchConfig.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeBatchConfig_lower(_ value: BatchConfig) -> RustBuffer {
+    return FfiConverterTypeBatchConfig.lower(value)
+}
+
+
+/**
  * A public key that a host must show, in its own certificate or in that of a CA above it.
  */
 public struct CertificatePin: Equatable, Hashable {
@@ -2888,6 +3790,139 @@ public func FfiConverterTypeDrainReport_lower(_ value: DrainReport) -> RustBuffe
 
 
 /**
+ * The latest value of something that is fetched: the result of the newest submission of a latest-wins
+ * key that only reads and has succeeded.
+ */
+public struct Fetched: Equatable, Hashable, CustomDebugStringConvertible {
+    /**
+     * The submission whose result it is.
+     */
+    public let id: SubmissionId
+    /**
+     * The HTTP status it came with.
+     */
+    public let status: UInt16
+    /**
+     * The media type of the body.
+     */
+    public let contentType: String?
+    /**
+     * Stored headers of the answer, the `ETag` among them.
+     */
+    public let headers: [Header]
+    /**
+     * The body.
+     */
+    public let body: Data
+    /**
+     * When it came, by this device's clock.
+     */
+    public let fetchedAt: Date
+    /**
+     * When a server last said that it is this, by this device's clock: `fetched_at`, or the last 304
+     * since.
+     */
+    public let checkedAt: Date
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The submission whose result it is.
+         */id: SubmissionId,
+        /**
+         * The HTTP status it came with.
+         */status: UInt16,
+        /**
+         * The media type of the body.
+         */contentType: String?,
+        /**
+         * Stored headers of the answer, the `ETag` among them.
+         */headers: [Header],
+        /**
+         * The body.
+         */body: Data,
+        /**
+         * When it came, by this device's clock.
+         */fetchedAt: Date,
+        /**
+         * When a server last said that it is this, by this device's clock: `fetched_at`, or the last 304
+         * since.
+         */checkedAt: Date) {
+        self.id = id
+        self.status = status
+        self.contentType = contentType
+        self.headers = headers
+        self.body = body
+        self.fetchedAt = fetchedAt
+        self.checkedAt = checkedAt
+    }
+
+
+
+
+// The local Rust `Debug` implementation.
+public var debugDescription: String {
+    return try!  FfiConverterString.lift(
+        try! rustCall() {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_fetched_uniffi_trait_debug(
+            FfiConverterTypeFetched_lower(self),uniffiCallStatus
+    )
+}
+    )
+}
+}
+
+#if compiler(>=6)
+extension Fetched: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeFetched: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Fetched {
+        return
+            try Fetched(
+                id: FfiConverterTypeSubmissionId.read(from: &buf),
+                status: FfiConverterUInt16.read(from: &buf),
+                contentType: FfiConverterOptionString.read(from: &buf),
+                headers: FfiConverterSequenceTypeHeader.read(from: &buf),
+                body: FfiConverterData.read(from: &buf),
+                fetchedAt: FfiConverterTimestamp.read(from: &buf),
+                checkedAt: FfiConverterTimestamp.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: Fetched, into buf: inout [UInt8]) {
+        FfiConverterTypeSubmissionId.write(value.id, into: &buf)
+        FfiConverterUInt16.write(value.status, into: &buf)
+        FfiConverterOptionString.write(value.contentType, into: &buf)
+        FfiConverterSequenceTypeHeader.write(value.headers, into: &buf)
+        FfiConverterData.write(value.body, into: &buf)
+        FfiConverterTimestamp.write(value.fetchedAt, into: &buf)
+        FfiConverterTimestamp.write(value.checkedAt, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeFetched_lift(_ buf: RustBuffer) throws -> Fetched {
+    return try FfiConverterTypeFetched.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeFetched_lower(_ value: Fetched) -> RustBuffer {
+    return FfiConverterTypeFetched.lower(value)
+}
+
+
+/**
  * A header to store with a submission.
  */
 public struct Header: Equatable, Hashable, CustomDebugStringConvertible {
@@ -3102,6 +4137,299 @@ public func FfiConverterTypeHeldCount_lift(_ buf: RustBuffer) throws -> HeldCoun
 #endif
 public func FfiConverterTypeHeldCount_lower(_ value: HeldCount) -> RustBuffer {
     return FfiConverterTypeHeldCount.lower(value)
+}
+
+
+/**
+ * Something that came in, or is to be done on this side, once: a push message, a local notification, a
+ * period of a periodic worker, a step of an agent.
+ */
+public struct InboxItem: Equatable, Hashable, CustomDebugStringConvertible {
+    /**
+     * What kind of thing it is, for example `push`. Keys of different scopes never meet. 1 to 1,024
+     * bytes.
+     */
+    public let scope: String
+    /**
+     * What makes it the same when it comes again: the message's ID, the step's, the date of the day.
+     * 1 to 1,024 bytes.
+     */
+    public let key: String
+    /**
+     * The content that comes with the key, for example a tool's arguments: with another one under the
+     * same key, `begin` refuses with `KeyReused`. Only a hash of it is kept. Left out: the key alone
+     * tells.
+     */
+    public let content: Data?
+    /**
+     * What to do when nobody can know whether it happened.
+     */
+    public let policy: InboxPolicy
+    /**
+     * How long a run may take. After that it counts as lost, whether its process lives or not, and the
+     * policy decides. Time counts while the device sleeps, too. Left out: ten minutes. See `extend`.
+     */
+    public let lease: TimeInterval?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * What kind of thing it is, for example `push`. Keys of different scopes never meet. 1 to 1,024
+         * bytes.
+         */scope: String,
+        /**
+         * What makes it the same when it comes again: the message's ID, the step's, the date of the day.
+         * 1 to 1,024 bytes.
+         */key: String,
+        /**
+         * The content that comes with the key, for example a tool's arguments: with another one under the
+         * same key, `begin` refuses with `KeyReused`. Only a hash of it is kept. Left out: the key alone
+         * tells.
+         */content: Data? = nil,
+        /**
+         * What to do when nobody can know whether it happened.
+         */policy: InboxPolicy,
+        /**
+         * How long a run may take. After that it counts as lost, whether its process lives or not, and the
+         * policy decides. Time counts while the device sleeps, too. Left out: ten minutes. See `extend`.
+         */lease: TimeInterval? = nil) {
+        self.scope = scope
+        self.key = key
+        self.content = content
+        self.policy = policy
+        self.lease = lease
+    }
+
+
+
+
+// The local Rust `Debug` implementation.
+public var debugDescription: String {
+    return try!  FfiConverterString.lift(
+        try! rustCall() {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_inboxitem_uniffi_trait_debug(
+            FfiConverterTypeInboxItem_lower(self),uniffiCallStatus
+    )
+}
+    )
+}
+}
+
+#if compiler(>=6)
+extension InboxItem: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeInboxItem: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> InboxItem {
+        return
+            try InboxItem(
+                scope: FfiConverterString.read(from: &buf),
+                key: FfiConverterString.read(from: &buf),
+                content: FfiConverterOptionData.read(from: &buf),
+                policy: FfiConverterTypeInboxPolicy.read(from: &buf),
+                lease: FfiConverterOptionDuration.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: InboxItem, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.scope, into: &buf)
+        FfiConverterString.write(value.key, into: &buf)
+        FfiConverterOptionData.write(value.content, into: &buf)
+        FfiConverterTypeInboxPolicy.write(value.policy, into: &buf)
+        FfiConverterOptionDuration.write(value.lease, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxItem_lift(_ buf: RustBuffer) throws -> InboxItem {
+    return try FfiConverterTypeInboxItem.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxItem_lower(_ value: InboxItem) -> RustBuffer {
+    return FfiConverterTypeInboxItem.lower(value)
+}
+
+
+/**
+ * Names one run of an item, and fences earlier ones off.
+ */
+public struct InboxRun: Equatable, Hashable, CustomDebugStringConvertible {
+    /**
+     * The item's scope.
+     */
+    public let scope: String
+    /**
+     * The item's key.
+     */
+    public let key: String
+    /**
+     * 1 for the first run, and greater for each later one.
+     */
+    public let number: Int64
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The item's scope.
+         */scope: String,
+        /**
+         * The item's key.
+         */key: String,
+        /**
+         * 1 for the first run, and greater for each later one.
+         */number: Int64) {
+        self.scope = scope
+        self.key = key
+        self.number = number
+    }
+
+
+
+
+// The local Rust `Debug` implementation.
+public var debugDescription: String {
+    return try!  FfiConverterString.lift(
+        try! rustCall() {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_inboxrun_uniffi_trait_debug(
+            FfiConverterTypeInboxRun_lower(self),uniffiCallStatus
+    )
+}
+    )
+}
+}
+
+#if compiler(>=6)
+extension InboxRun: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeInboxRun: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> InboxRun {
+        return
+            try InboxRun(
+                scope: FfiConverterString.read(from: &buf),
+                key: FfiConverterString.read(from: &buf),
+                number: FfiConverterInt64.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: InboxRun, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.scope, into: &buf)
+        FfiConverterString.write(value.key, into: &buf)
+        FfiConverterInt64.write(value.number, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxRun_lift(_ buf: RustBuffer) throws -> InboxRun {
+    return try FfiConverterTypeInboxRun.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxRun_lower(_ value: InboxRun) -> RustBuffer {
+    return FfiConverterTypeInboxRun.lower(value)
+}
+
+
+/**
+ * How long a scope remembers. An age only counts by the `Date` of a server that answered since the
+ * boot, as for submissions.
+ */
+public struct InboxScope: Equatable, Hashable {
+    /**
+     * The scope.
+     */
+    public let name: String
+    /**
+     * How long results are kept after their item was done.
+     */
+    public let keepResults: TimeInterval
+    /**
+     * How long it is remembered after that that it was done: what comes again later runs again. Left
+     * out: for ever. Choose it longer than anything can come again.
+     */
+    public let keepKeys: TimeInterval?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The scope.
+         */name: String,
+        /**
+         * How long results are kept after their item was done.
+         */keepResults: TimeInterval,
+        /**
+         * How long it is remembered after that that it was done: what comes again later runs again. Left
+         * out: for ever. Choose it longer than anything can come again.
+         */keepKeys: TimeInterval? = nil) {
+        self.name = name
+        self.keepResults = keepResults
+        self.keepKeys = keepKeys
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension InboxScope: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeInboxScope: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> InboxScope {
+        return
+            try InboxScope(
+                name: FfiConverterString.read(from: &buf),
+                keepResults: FfiConverterDuration.read(from: &buf),
+                keepKeys: FfiConverterOptionDuration.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: InboxScope, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.name, into: &buf)
+        FfiConverterDuration.write(value.keepResults, into: &buf)
+        FfiConverterOptionDuration.write(value.keepKeys, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxScope_lift(_ buf: RustBuffer) throws -> InboxScope {
+    return try FfiConverterTypeInboxScope.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxScope_lower(_ value: InboxScope) -> RustBuffer {
+    return FfiConverterTypeInboxScope.lower(value)
 }
 
 
@@ -3722,6 +5050,11 @@ public struct OutboxConfig: Equatable, Hashable, CustomDebugStringConvertible {
      * in it is held as `Restored`: see `OpenReport.restored`. Left out: copies aren't noticed.
      */
     public let installId: String?
+    /**
+     * How long the inbox's scopes remember, each at most once. A scope that isn't named keeps results
+     * for 30 days, and that they were done for 90 more.
+     */
+    public let inboxScopes: [InboxScope]
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -3754,7 +5087,11 @@ public struct OutboxConfig: Equatable, Hashable, CustomDebugStringConvertible {
          * backup: on Android `ANDROID_ID`. Kept with the database when it is told first. If another one
          * is told later, the file is a copy (a restored backup, a cloned device), and everything unsettled
          * in it is held as `Restored`: see `OpenReport.restored`. Left out: copies aren't noticed.
-         */installId: String? = nil) {
+         */installId: String? = nil,
+        /**
+         * How long the inbox's scopes remember, each at most once. A scope that isn't named keeps results
+         * for 30 days, and that they were done for 90 more.
+         */inboxScopes: [InboxScope] = []) {
         self.path = path
         self.baseUrl = baseUrl
         self.profile = profile
@@ -3763,6 +5100,7 @@ public struct OutboxConfig: Equatable, Hashable, CustomDebugStringConvertible {
         self.tls = tls
         self.boot = boot
         self.installId = installId
+        self.inboxScopes = inboxScopes
     }
 
 
@@ -3799,7 +5137,8 @@ public struct FfiConverterTypeOutboxConfig: FfiConverterRustBuffer {
                 userAgent: FfiConverterOptionString.read(from: &buf),
                 tls: FfiConverterOptionTypeTlsConfig.read(from: &buf),
                 boot: FfiConverterOptionString.read(from: &buf),
-                installId: FfiConverterOptionString.read(from: &buf)
+                installId: FfiConverterOptionString.read(from: &buf),
+                inboxScopes: FfiConverterSequenceTypeInboxScope.read(from: &buf)
         )
     }
 
@@ -3812,6 +5151,7 @@ public struct FfiConverterTypeOutboxConfig: FfiConverterRustBuffer {
         FfiConverterOptionTypeTlsConfig.write(value.tls, into: &buf)
         FfiConverterOptionString.write(value.boot, into: &buf)
         FfiConverterOptionString.write(value.installId, into: &buf)
+        FfiConverterSequenceTypeInboxScope.write(value.inboxScopes, into: &buf)
     }
 }
 
@@ -4339,6 +5679,87 @@ public func FfiConverterTypeReconciled_lift(_ buf: RustBuffer) throws -> Reconci
 #endif
 public func FfiConverterTypeReconciled_lower(_ value: Reconciled) -> RustBuffer {
     return FfiConverterTypeReconciled.lower(value)
+}
+
+
+/**
+ * What `append` returns, once the record is durable.
+ */
+public struct RecordReceipt: Equatable, Hashable {
+    /**
+     * The record's own ID, as it stands in its `id_member`.
+     */
+    public let recordId: String
+    /**
+     * The submission that it goes with. If the server refuses that for one of its records, or for its
+     * size, the others go on in new ones.
+     */
+    public let batch: SubmissionId
+    /**
+     * True if the caller has to schedule a background run; see `Receipt`.
+     */
+    public let runRequested: Bool
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The record's own ID, as it stands in its `id_member`.
+         */recordId: String,
+        /**
+         * The submission that it goes with. If the server refuses that for one of its records, or for its
+         * size, the others go on in new ones.
+         */batch: SubmissionId,
+        /**
+         * True if the caller has to schedule a background run; see `Receipt`.
+         */runRequested: Bool) {
+        self.recordId = recordId
+        self.batch = batch
+        self.runRequested = runRequested
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension RecordReceipt: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRecordReceipt: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RecordReceipt {
+        return
+            try RecordReceipt(
+                recordId: FfiConverterString.read(from: &buf),
+                batch: FfiConverterTypeSubmissionId.read(from: &buf),
+                runRequested: FfiConverterBool.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: RecordReceipt, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.recordId, into: &buf)
+        FfiConverterTypeSubmissionId.write(value.batch, into: &buf)
+        FfiConverterBool.write(value.runRequested, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRecordReceipt_lift(_ buf: RustBuffer) throws -> RecordReceipt {
+    return try FfiConverterTypeRecordReceipt.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRecordReceipt_lower(_ value: RecordReceipt) -> RustBuffer {
+    return FfiConverterTypeRecordReceipt.lower(value)
 }
 
 
@@ -5349,6 +6770,22 @@ public struct Stats: Equatable, Hashable {
      * The change feed's last cursor.
      */
     public let lastCursor: Int64
+    /**
+     * Runs of the inbox that began.
+     */
+    public let inboxRuns: Int64
+    /**
+     * Calls of the inbox's `begin` that met something done or under way.
+     */
+    public let inboxRepeats: Int64
+    /**
+     * Items of the inbox that wait for a decision.
+     */
+    public let inboxUncertain: Int64
+    /**
+     * Records that were appended to batches.
+     */
+    public let records: Int64
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -5449,7 +6886,19 @@ public struct Stats: Equatable, Hashable {
          */timeToSettle: [SettleTimes],
         /**
          * The change feed's last cursor.
-         */lastCursor: Int64) {
+         */lastCursor: Int64,
+        /**
+         * Runs of the inbox that began.
+         */inboxRuns: Int64,
+        /**
+         * Calls of the inbox's `begin` that met something done or under way.
+         */inboxRepeats: Int64,
+        /**
+         * Items of the inbox that wait for a decision.
+         */inboxUncertain: Int64,
+        /**
+         * Records that were appended to batches.
+         */records: Int64) {
         self.pending = pending
         self.inFlight = inFlight
         self.held = held
@@ -5481,6 +6930,10 @@ public struct Stats: Equatable, Hashable {
         self.abnormalRetryRate = abnormalRetryRate
         self.timeToSettle = timeToSettle
         self.lastCursor = lastCursor
+        self.inboxRuns = inboxRuns
+        self.inboxRepeats = inboxRepeats
+        self.inboxUncertain = inboxUncertain
+        self.records = records
     }
 
 
@@ -5529,7 +6982,11 @@ public struct FfiConverterTypeStats: FfiConverterRustBuffer {
                 reuseRefusedRate: FfiConverterDouble.read(from: &buf),
                 abnormalRetryRate: FfiConverterDouble.read(from: &buf),
                 timeToSettle: FfiConverterSequenceTypeSettleTimes.read(from: &buf),
-                lastCursor: FfiConverterInt64.read(from: &buf)
+                lastCursor: FfiConverterInt64.read(from: &buf),
+                inboxRuns: FfiConverterInt64.read(from: &buf),
+                inboxRepeats: FfiConverterInt64.read(from: &buf),
+                inboxUncertain: FfiConverterInt64.read(from: &buf),
+                records: FfiConverterInt64.read(from: &buf)
         )
     }
 
@@ -5565,6 +7022,10 @@ public struct FfiConverterTypeStats: FfiConverterRustBuffer {
         FfiConverterDouble.write(value.abnormalRetryRate, into: &buf)
         FfiConverterSequenceTypeSettleTimes.write(value.timeToSettle, into: &buf)
         FfiConverterInt64.write(value.lastCursor, into: &buf)
+        FfiConverterInt64.write(value.inboxRuns, into: &buf)
+        FfiConverterInt64.write(value.inboxRepeats, into: &buf)
+        FfiConverterInt64.write(value.inboxUncertain, into: &buf)
+        FfiConverterInt64.write(value.records, into: &buf)
     }
 }
 
@@ -5764,7 +7225,8 @@ public struct Submission: Equatable, Hashable, CustomDebugStringConvertible {
     /**
      * Latest-wins key, of the account, for writes that overwrite, for example `draft/42`: an older
      * submission of the key that hasn't been sent is superseded by this one. Only where the effect is
-     * `Overwrite`, or the server profile says `latest_wins`; not together with a lane.
+     * `Overwrite`, or the server profile says `latest_wins`, or for a `GET` without an effect, whose
+     * latest result `current` gives; not together with a lane.
      */
     public let replaces: String?
     /**
@@ -5832,7 +7294,8 @@ public struct Submission: Equatable, Hashable, CustomDebugStringConvertible {
         /**
          * Latest-wins key, of the account, for writes that overwrite, for example `draft/42`: an older
          * submission of the key that hasn't been sent is superseded by this one. Only where the effect is
-         * `Overwrite`, or the server profile says `latest_wins`; not together with a lane.
+         * `Overwrite`, or the server profile says `latest_wins`, or for a `GET` without an effect, whose
+         * latest result `current` gives; not together with a lane.
          */replaces: String? = nil,
         /**
          * Sent only after these have succeeded: submissions of the same account that were accepted before.
@@ -6045,6 +7508,106 @@ public func FfiConverterTypeTlsConfig_lower(_ value: TlsConfig) -> RustBuffer {
 
 
 /**
+ * An item that waits for a decision.
+ */
+public struct UncertainItem: Equatable, Hashable, CustomDebugStringConvertible {
+    /**
+     * Its scope.
+     */
+    public let scope: String
+    /**
+     * Its key.
+     */
+    public let key: String
+    /**
+     * When the lost run began, by this device's clock.
+     */
+    public let since: Date
+    /**
+     * Runs so far.
+     */
+    public let runs: Int64
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Its scope.
+         */scope: String,
+        /**
+         * Its key.
+         */key: String,
+        /**
+         * When the lost run began, by this device's clock.
+         */since: Date,
+        /**
+         * Runs so far.
+         */runs: Int64) {
+        self.scope = scope
+        self.key = key
+        self.since = since
+        self.runs = runs
+    }
+
+
+
+
+// The local Rust `Debug` implementation.
+public var debugDescription: String {
+    return try!  FfiConverterString.lift(
+        try! rustCall() {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_uncertainitem_uniffi_trait_debug(
+            FfiConverterTypeUncertainItem_lower(self),uniffiCallStatus
+    )
+}
+    )
+}
+}
+
+#if compiler(>=6)
+extension UncertainItem: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeUncertainItem: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> UncertainItem {
+        return
+            try UncertainItem(
+                scope: FfiConverterString.read(from: &buf),
+                key: FfiConverterString.read(from: &buf),
+                since: FfiConverterTimestamp.read(from: &buf),
+                runs: FfiConverterInt64.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: UncertainItem, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.scope, into: &buf)
+        FfiConverterString.write(value.key, into: &buf)
+        FfiConverterTimestamp.write(value.since, into: &buf)
+        FfiConverterInt64.write(value.runs, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeUncertainItem_lift(_ buf: RustBuffer) throws -> UncertainItem {
+    return try FfiConverterTypeUncertainItem.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeUncertainItem_lower(_ value: UncertainItem) -> RustBuffer {
+    return FfiConverterTypeUncertainItem.lower(value)
+}
+
+
+/**
  * How much of a body has been handed to the network. Less than before where a request is repeated:
  * it begins anew.
  */
@@ -6122,6 +7685,97 @@ public func FfiConverterTypeUploadProgress_lift(_ buf: RustBuffer) throws -> Upl
 public func FfiConverterTypeUploadProgress_lower(_ value: UploadProgress) -> RustBuffer {
     return FfiConverterTypeUploadProgress.lower(value)
 }
+
+
+/**
+ * How records stand in a batch's body.
+ */
+
+public enum BatchFormat: Equatable, Hashable {
+
+    /**
+     * A JSON array of the records.
+     */
+    case jsonArray
+    /**
+     * A JSON object with one member, an array of the records.
+     */
+    case jsonObject(
+        /**
+         * The member's name, for example `events`.
+         */member: String
+    )
+    /**
+     * A record in each line, `application/x-ndjson`.
+     */
+    case ndjson
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension BatchFormat: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeBatchFormat: FfiConverterRustBuffer {
+    typealias SwiftType = BatchFormat
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> BatchFormat {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .jsonArray
+
+        case 2: return .jsonObject(member: try FfiConverterString.read(from: &buf)
+        )
+
+        case 3: return .ndjson
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: BatchFormat, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .jsonArray:
+            writeInt(&buf, Int32(1))
+
+
+        case let .jsonObject(member):
+            writeInt(&buf, Int32(2))
+            FfiConverterString.write(member, into: &buf)
+
+
+        case .ndjson:
+            writeInt(&buf, Int32(3))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeBatchFormat_lift(_ buf: RustBuffer) throws -> BatchFormat {
+    return try FfiConverterTypeBatchFormat.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeBatchFormat_lower(_ value: BatchFormat) -> RustBuffer {
+    return FfiConverterTypeBatchFormat.lower(value)
+}
+
 
 
 /**
@@ -7135,6 +8789,613 @@ public func FfiConverterTypeIdError_lift(_ buf: RustBuffer) throws -> IdError {
 public func FfiConverterTypeIdError_lower(_ value: IdError) -> RustBuffer {
     return FfiConverterTypeIdError.lower(value)
 }
+
+
+/**
+ * What `begin` answers.
+ */
+
+public enum InboxAnswer: Equatable, Hashable, CustomDebugStringConvertible {
+
+    /**
+     * It is yours: do it now, then call `finish` or `fail`.
+     */
+    case run(
+        /**
+         * What names this run.
+         */run: InboxRun
+    )
+    /**
+     * Somebody else is doing it: another task, or another process.
+     */
+    case busy(
+        /**
+         * Since when, by this device's clock.
+         */since: Date
+    )
+    /**
+     * It was done before. Do nothing, and use the first result.
+     */
+    case done(
+        /**
+         * The first result, as `finish` was given it. Nothing if that was given none, or if it was
+         * dropped.
+         */result: Data?,
+        /**
+         * Retention has dropped the result; that it was done is still known.
+         */dropped: Bool,
+        /**
+         * When, by this device's clock.
+         */at: Date
+    )
+    /**
+     * It may have happened: a run was lost, and the policy is `AtMostOnce`. Nothing runs until
+     * `decide`.
+     */
+    case uncertain(
+        /**
+         * When the lost run began, by this device's clock.
+         */since: Date
+    )
+
+
+
+
+
+// The local Rust `Debug` implementation.
+public var debugDescription: String {
+    return try!  FfiConverterString.lift(
+        try! rustCall() {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_inboxanswer_uniffi_trait_debug(
+            FfiConverterTypeInboxAnswer_lower(self),uniffiCallStatus
+    )
+}
+    )
+}
+}
+
+#if compiler(>=6)
+extension InboxAnswer: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeInboxAnswer: FfiConverterRustBuffer {
+    typealias SwiftType = InboxAnswer
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> InboxAnswer {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .run(run: try FfiConverterTypeInboxRun.read(from: &buf)
+        )
+
+        case 2: return .busy(since: try FfiConverterTimestamp.read(from: &buf)
+        )
+
+        case 3: return .done(result: try FfiConverterOptionData.read(from: &buf), dropped: try FfiConverterBool.read(from: &buf), at: try FfiConverterTimestamp.read(from: &buf)
+        )
+
+        case 4: return .uncertain(since: try FfiConverterTimestamp.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: InboxAnswer, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .run(run):
+            writeInt(&buf, Int32(1))
+            FfiConverterTypeInboxRun.write(run, into: &buf)
+
+
+        case let .busy(since):
+            writeInt(&buf, Int32(2))
+            FfiConverterTimestamp.write(since, into: &buf)
+
+
+        case let .done(result,dropped,at):
+            writeInt(&buf, Int32(3))
+            FfiConverterOptionData.write(result, into: &buf)
+            FfiConverterBool.write(dropped, into: &buf)
+            FfiConverterTimestamp.write(at, into: &buf)
+
+
+        case let .uncertain(since):
+            writeInt(&buf, Int32(4))
+            FfiConverterTimestamp.write(since, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxAnswer_lift(_ buf: RustBuffer) throws -> InboxAnswer {
+    return try FfiConverterTypeInboxAnswer.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxAnswer_lower(_ value: InboxAnswer) -> RustBuffer {
+    return FfiConverterTypeInboxAnswer.lower(value)
+}
+
+
+
+/**
+ * A decision about an item that is uncertain.
+ */
+
+public enum InboxDecision: Equatable, Hashable, CustomDebugStringConvertible {
+
+    /**
+     * It happened, as the app or its user found out in another way.
+     */
+    case happened(
+        /**
+         * The result to give from now on, if one is known.
+         */result: Data?
+    )
+    /**
+     * It didn't happen, or may happen again: the next `begin` runs it.
+     */
+    case runAgain
+
+
+
+
+
+// The local Rust `Debug` implementation.
+public var debugDescription: String {
+    return try!  FfiConverterString.lift(
+        try! rustCall() {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_inboxdecision_uniffi_trait_debug(
+            FfiConverterTypeInboxDecision_lower(self),uniffiCallStatus
+    )
+}
+    )
+}
+}
+
+#if compiler(>=6)
+extension InboxDecision: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeInboxDecision: FfiConverterRustBuffer {
+    typealias SwiftType = InboxDecision
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> InboxDecision {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .happened(result: try FfiConverterOptionData.read(from: &buf)
+        )
+
+        case 2: return .runAgain
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: InboxDecision, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .happened(result):
+            writeInt(&buf, Int32(1))
+            FfiConverterOptionData.write(result, into: &buf)
+
+
+        case .runAgain:
+            writeInt(&buf, Int32(2))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxDecision_lift(_ buf: RustBuffer) throws -> InboxDecision {
+    return try FfiConverterTypeInboxDecision.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxDecision_lower(_ value: InboxDecision) -> RustBuffer {
+    return FfiConverterTypeInboxDecision.lower(value)
+}
+
+
+
+/**
+ * Why a call on an inbox was refused.
+ */
+public
+enum InboxError: Swift.Error, Equatable, Hashable, Foundation.LocalizedError {
+
+
+
+    /**
+     * The outbox was closed. Open it again.
+     */
+    case Closed
+    /**
+     * A field of the input is not usable: fix it.
+     */
+    case Invalid(
+        /**
+         * The field.
+         */field: String,
+        /**
+         * What is wrong with it.
+         */problem: String
+    )
+    /**
+     * The key came with another content before. Nothing was changed. Another thing to do needs
+     * another key.
+     */
+    case KeyReused(
+        /**
+         * The scope.
+         */scope: String,
+        /**
+         * The key.
+         */key: String
+    )
+    /**
+     * The run isn't the one that counts any more: its time was over and another began, it was given
+     * up, or a decision was made. Nothing was changed. Ask `begin` for what stands.
+     */
+    case RunLost(
+        /**
+         * The scope.
+         */scope: String,
+        /**
+         * The key.
+         */key: String
+    )
+    /**
+     * There is nothing to decide: the item isn't uncertain.
+     */
+    case NotUncertain(
+        /**
+         * The scope.
+         */scope: String,
+        /**
+         * The key.
+         */key: String
+    )
+    /**
+     * A statement of the app isn't allowed, or failed. Nothing was changed.
+     */
+    case Statement(
+        /**
+         * Which one, from 1.
+         */number: UInt32,
+        /**
+         * What is wrong with it.
+         */problem: String
+    )
+    /**
+     * The database said no.
+     */
+    case Storage(
+        /**
+         * What it said.
+         */storage: StorageError
+    )
+
+
+
+
+// The local Rust `Debug` implementation.
+public var debugDescription: String {
+    return try!  FfiConverterString.lift(
+        try! rustCall() {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_inboxerror_uniffi_trait_debug(
+            FfiConverterTypeInboxError_lower(self),uniffiCallStatus
+    )
+}
+    )
+}
+// The local Rust `Display` implementation.
+public var description: String {
+    return try!  FfiConverterString.lift(
+        try! rustCall() {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_inboxerror_uniffi_trait_display(
+            FfiConverterTypeInboxError_lower(self),uniffiCallStatus
+    )
+}
+    )
+}
+
+
+    public var errorDescription: String? {
+        String(reflecting: self)
+    }
+
+}
+
+#if compiler(>=6)
+extension InboxError: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeInboxError: FfiConverterRustBuffer {
+    typealias SwiftType = InboxError
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> InboxError {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+
+
+
+        case 1: return .Closed
+        case 2: return .Invalid(
+            field: try FfiConverterString.read(from: &buf),
+            problem: try FfiConverterString.read(from: &buf)
+            )
+        case 3: return .KeyReused(
+            scope: try FfiConverterString.read(from: &buf),
+            key: try FfiConverterString.read(from: &buf)
+            )
+        case 4: return .RunLost(
+            scope: try FfiConverterString.read(from: &buf),
+            key: try FfiConverterString.read(from: &buf)
+            )
+        case 5: return .NotUncertain(
+            scope: try FfiConverterString.read(from: &buf),
+            key: try FfiConverterString.read(from: &buf)
+            )
+        case 6: return .Statement(
+            number: try FfiConverterUInt32.read(from: &buf),
+            problem: try FfiConverterString.read(from: &buf)
+            )
+        case 7: return .Storage(
+            storage: try FfiConverterTypeStorageError.read(from: &buf)
+            )
+
+         default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: InboxError, into buf: inout [UInt8]) {
+        switch value {
+
+
+
+
+
+        case .Closed:
+            writeInt(&buf, Int32(1))
+
+
+        case let .Invalid(field,problem):
+            writeInt(&buf, Int32(2))
+            FfiConverterString.write(field, into: &buf)
+            FfiConverterString.write(problem, into: &buf)
+
+
+        case let .KeyReused(scope,key):
+            writeInt(&buf, Int32(3))
+            FfiConverterString.write(scope, into: &buf)
+            FfiConverterString.write(key, into: &buf)
+
+
+        case let .RunLost(scope,key):
+            writeInt(&buf, Int32(4))
+            FfiConverterString.write(scope, into: &buf)
+            FfiConverterString.write(key, into: &buf)
+
+
+        case let .NotUncertain(scope,key):
+            writeInt(&buf, Int32(5))
+            FfiConverterString.write(scope, into: &buf)
+            FfiConverterString.write(key, into: &buf)
+
+
+        case let .Statement(number,problem):
+            writeInt(&buf, Int32(6))
+            FfiConverterUInt32.write(number, into: &buf)
+            FfiConverterString.write(problem, into: &buf)
+
+
+        case let .Storage(storage):
+            writeInt(&buf, Int32(7))
+            FfiConverterTypeStorageError.write(storage, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxError_lift(_ buf: RustBuffer) throws -> InboxError {
+    return try FfiConverterTypeInboxError.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxError_lower(_ value: InboxError) -> RustBuffer {
+    return FfiConverterTypeInboxError.lower(value)
+}
+
+
+/**
+ * What a run that failed knows of its effect.
+ */
+
+public enum InboxFailure: Equatable, Hashable {
+
+    /**
+     * Nothing happened. The next `begin` runs it, by either policy.
+     */
+    case nothingHappened
+    /**
+     * It may have happened. The policy decides, as for a run that was lost.
+     */
+    case mayHaveHappened
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension InboxFailure: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeInboxFailure: FfiConverterRustBuffer {
+    typealias SwiftType = InboxFailure
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> InboxFailure {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .nothingHappened
+
+        case 2: return .mayHaveHappened
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: InboxFailure, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .nothingHappened:
+            writeInt(&buf, Int32(1))
+
+
+        case .mayHaveHappened:
+            writeInt(&buf, Int32(2))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxFailure_lift(_ buf: RustBuffer) throws -> InboxFailure {
+    return try FfiConverterTypeInboxFailure.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxFailure_lower(_ value: InboxFailure) -> RustBuffer {
+    return FfiConverterTypeInboxFailure.lower(value)
+}
+
+
+
+/**
+ * What to do when a run was lost: its process was killed, or its time was over. A kill after the effect
+ * can't be told from one before it.
+ */
+
+public enum InboxPolicy: Equatable, Hashable {
+
+    /**
+     * It never runs a second time by itself: `Uncertain` is answered until somebody decides. For what
+     * must not happen twice, and can't be recognised where it happens: a payment, a message sent.
+     */
+    case atMostOnce
+    /**
+     * It runs again. For what may happen twice without harm, since it overwrites or is recognised where
+     * it happens: a notification with an ID, a cache cleaned, a row written with `finish_with`.
+     */
+    case atLeastOnce
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension InboxPolicy: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeInboxPolicy: FfiConverterRustBuffer {
+    typealias SwiftType = InboxPolicy
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> InboxPolicy {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .atMostOnce
+
+        case 2: return .atLeastOnce
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: InboxPolicy, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .atMostOnce:
+            writeInt(&buf, Int32(1))
+
+
+        case .atLeastOnce:
+            writeInt(&buf, Int32(2))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxPolicy_lift(_ buf: RustBuffer) throws -> InboxPolicy {
+    return try FfiConverterTypeInboxPolicy.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxPolicy_lower(_ value: InboxPolicy) -> RustBuffer {
+    return FfiConverterTypeInboxPolicy.lower(value)
+}
+
 
 
 /**
@@ -8650,6 +10911,11 @@ public enum RejectReason: Equatable, Hashable {
      * policy is `RejectRest`.
      */
     case dependency
+    /**
+     * The server refused a batch for its size or for one of its records: its records go on in two new
+     * batches.
+     */
+    case split
 
 
 
@@ -8686,6 +10952,8 @@ public struct FfiConverterTypeRejectReason: FfiConverterRustBuffer {
         case 7: return .bodyMissing
 
         case 8: return .dependency
+
+        case 9: return .split
 
         default: throw UniffiInternalError.unexpectedEnumCase
         }
@@ -8725,6 +10993,10 @@ public struct FfiConverterTypeRejectReason: FfiConverterRustBuffer {
 
         case .dependency:
             writeInt(&buf, Int32(8))
+
+
+        case .split:
+            writeInt(&buf, Int32(9))
 
         }
     }
@@ -9257,6 +11529,146 @@ public func FfiConverterTypeSignOut_lift(_ buf: RustBuffer) throws -> SignOut {
 #endif
 public func FfiConverterTypeSignOut_lower(_ value: SignOut) -> RustBuffer {
     return FfiConverterTypeSignOut.lower(value)
+}
+
+
+
+/**
+ * A value of SQLite's.
+ */
+
+public enum SqlValue: Equatable, Hashable, CustomDebugStringConvertible {
+
+    /**
+     * NULL.
+     */
+    case null
+    /**
+     * A whole number.
+     */
+    case integer(
+        /**
+         * It.
+         */value: Int64
+    )
+    /**
+     * A floating-point number.
+     */
+    case real(
+        /**
+         * It.
+         */value: Double
+    )
+    /**
+     * A text.
+     */
+    case text(
+        /**
+         * It.
+         */value: String
+    )
+    /**
+     * Bytes.
+     */
+    case blob(
+        /**
+         * They.
+         */value: Data
+    )
+
+
+
+
+
+// The local Rust `Debug` implementation.
+public var debugDescription: String {
+    return try!  FfiConverterString.lift(
+        try! rustCall() {
+        uniffiCallStatus in
+    uniffi_submit_once_fn_method_sqlvalue_uniffi_trait_debug(
+            FfiConverterTypeSqlValue_lower(self),uniffiCallStatus
+    )
+}
+    )
+}
+}
+
+#if compiler(>=6)
+extension SqlValue: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeSqlValue: FfiConverterRustBuffer {
+    typealias SwiftType = SqlValue
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SqlValue {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .null
+
+        case 2: return .integer(value: try FfiConverterInt64.read(from: &buf)
+        )
+
+        case 3: return .real(value: try FfiConverterDouble.read(from: &buf)
+        )
+
+        case 4: return .text(value: try FfiConverterString.read(from: &buf)
+        )
+
+        case 5: return .blob(value: try FfiConverterData.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: SqlValue, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .null:
+            writeInt(&buf, Int32(1))
+
+
+        case let .integer(value):
+            writeInt(&buf, Int32(2))
+            FfiConverterInt64.write(value, into: &buf)
+
+
+        case let .real(value):
+            writeInt(&buf, Int32(3))
+            FfiConverterDouble.write(value, into: &buf)
+
+
+        case let .text(value):
+            writeInt(&buf, Int32(4))
+            FfiConverterString.write(value, into: &buf)
+
+
+        case let .blob(value):
+            writeInt(&buf, Int32(5))
+            FfiConverterData.write(value, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSqlValue_lift(_ buf: RustBuffer) throws -> SqlValue {
+    return try FfiConverterTypeSqlValue.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSqlValue_lower(_ value: SqlValue) -> RustBuffer {
+    return FfiConverterTypeSqlValue.lower(value)
 }
 
 
@@ -10344,6 +12756,30 @@ fileprivate struct FfiConverterOptionTypeDrainReport: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeFetched: FfiConverterRustBuffer {
+    typealias SwiftType = Fetched?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeFetched.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeFetched.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeHeaderCondition: FfiConverterRustBuffer {
     typealias SwiftType = HeaderCondition?
 
@@ -10584,6 +13020,30 @@ fileprivate struct FfiConverterOptionTypeUploadProgress: FfiConverterRustBuffer 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeBatchFormat: FfiConverterRustBuffer {
+    typealias SwiftType = BatchFormat?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeBatchFormat.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeBatchFormat.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeEffect: FfiConverterRustBuffer {
     typealias SwiftType = Effect?
 
@@ -10752,6 +13212,30 @@ fileprivate struct FfiConverterOptionTypeWaitingFor: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeSubmissionId: FfiConverterRustBuffer {
+    typealias SwiftType = SubmissionId?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeSubmissionId.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeSubmissionId.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceString: FfiConverterRustBuffer {
     typealias SwiftType = [String]
 
@@ -10819,6 +13303,56 @@ fileprivate struct FfiConverterSequenceTypeAnswerRule: FfiConverterRustBuffer {
         seq.reserveCapacity(Int(len))
         for _ in 0 ..< len {
             seq.append(try FfiConverterTypeAnswerRule.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeAppRow: FfiConverterRustBuffer {
+    typealias SwiftType = [AppRow]
+
+    public static func write(_ value: [AppRow], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeAppRow.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [AppRow] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [AppRow]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeAppRow.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeAppStatement: FfiConverterRustBuffer {
+    typealias SwiftType = [AppStatement]
+
+    public static func write(_ value: [AppStatement], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeAppStatement.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [AppStatement] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [AppStatement]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeAppStatement.read(from: &buf))
         }
         return seq
     }
@@ -10927,6 +13461,31 @@ fileprivate struct FfiConverterSequenceTypeHeldCount: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeInboxScope: FfiConverterRustBuffer {
+    typealias SwiftType = [InboxScope]
+
+    public static func write(_ value: [InboxScope], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeInboxScope.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [InboxScope] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [InboxScope]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeInboxScope.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeParentPart: FfiConverterRustBuffer {
     typealias SwiftType = [ParentPart]
 
@@ -11027,6 +13586,31 @@ fileprivate struct FfiConverterSequenceTypeReconciled: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeRecordReceipt: FfiConverterRustBuffer {
+    typealias SwiftType = [RecordReceipt]
+
+    public static func write(_ value: [RecordReceipt], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeRecordReceipt.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RecordReceipt] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [RecordReceipt]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeRecordReceipt.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeSettleTimes: FfiConverterRustBuffer {
     typealias SwiftType = [SettleTimes]
 
@@ -11102,6 +13686,31 @@ fileprivate struct FfiConverterSequenceTypeSubmission: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeUncertainItem: FfiConverterRustBuffer {
+    typealias SwiftType = [UncertainItem]
+
+    public static func write(_ value: [UncertainItem], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeUncertainItem.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [UncertainItem] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [UncertainItem]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeUncertainItem.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeUploadProgress: FfiConverterRustBuffer {
     typealias SwiftType = [UploadProgress]
 
@@ -11144,6 +13753,31 @@ fileprivate struct FfiConverterSequenceTypeRunNetwork: FfiConverterRustBuffer {
         seq.reserveCapacity(Int(len))
         for _ in 0 ..< len {
             seq.append(try FfiConverterTypeRunNetwork.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeSqlValue: FfiConverterRustBuffer {
+    typealias SwiftType = [SqlValue]
+
+    public static func write(_ value: [SqlValue], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeSqlValue.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SqlValue] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [SqlValue]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeSqlValue.read(from: &buf))
         }
         return seq
     }
@@ -11370,10 +14004,43 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_func_default_limits() != 54414) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_submit_once_checksum_method_batch_append() != 49368) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_method_batch_append_all() != 62333) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_method_batch_flush() != 43079) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_submit_once_checksum_method_cancellation_cancel() != 7516) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_credentialslistener_credentials_needed() != 8028) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_method_inbox_begin() != 50189) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_method_inbox_decide() != 29687) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_method_inbox_extend() != 31217) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_method_inbox_fail() != 1856) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_method_inbox_finish() != 52365) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_method_inbox_finish_with() != 30128) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_method_inbox_query() != 41530) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_method_inbox_uncertain() != 44598) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_changelistener_changed() != 38736) {
@@ -11412,7 +14079,13 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_wake() != 39668) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_submit_once_checksum_method_outbox_current() != 29735) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_submit_once_checksum_method_outbox_set_listener() != 34266) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_method_outbox_batch() != 12293) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_begin() != 57570) {
@@ -11425,6 +14098,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_discard() != 32585) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_submit_once_checksum_method_outbox_inbox() != 28800) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_list() != 8657) {

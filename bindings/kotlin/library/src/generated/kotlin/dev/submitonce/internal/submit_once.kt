@@ -763,7 +763,29 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_submit_once_checksum_func_default_limits(
     ): Int
+    external fun uniffi_submit_once_checksum_method_batch_append(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_batch_append_all(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_batch_flush(
+    ): Int
     external fun uniffi_submit_once_checksum_method_credentialslistener_credentials_needed(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_inbox_begin(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_inbox_decide(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_inbox_extend(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_inbox_fail(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_inbox_finish(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_inbox_finish_with(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_inbox_query(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_inbox_uncertain(
     ): Int
     external fun uniffi_submit_once_checksum_method_changelistener_changed(
     ): Int
@@ -789,7 +811,11 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_submit_once_checksum_method_outbox_wake(
     ): Int
+    external fun uniffi_submit_once_checksum_method_outbox_current(
+    ): Int
     external fun uniffi_submit_once_checksum_method_outbox_set_listener(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_outbox_batch(
     ): Int
     external fun uniffi_submit_once_checksum_method_outbox_begin(
     ): Int
@@ -798,6 +824,8 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_submit_once_checksum_method_outbox_close(
     ): Int
     external fun uniffi_submit_once_checksum_method_outbox_discard(
+    ): Int
+    external fun uniffi_submit_once_checksum_method_outbox_inbox(
     ): Int
     external fun uniffi_submit_once_checksum_method_outbox_list(
     ): Int
@@ -862,6 +890,16 @@ internal object UniffiLib {
     }
 
     internal fun ensureInitialized() = Unit
+    external fun uniffi_submit_once_fn_clone_batch(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_submit_once_fn_free_batch(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_submit_once_fn_method_batch_append(`ptr`: Long,`record`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_batch_append_all(`ptr`: Long,`records`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_batch_flush(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_clone_credentialslistener(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_submit_once_fn_free_credentialslistener(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -870,6 +908,26 @@ internal object UniffiLib {
     ): Unit
     external fun uniffi_submit_once_fn_method_credentialslistener_credentials_needed(`ptr`: Long,`account`: RustBuffer.ByValue,`reason`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
+    external fun uniffi_submit_once_fn_clone_inbox(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_submit_once_fn_free_inbox(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_submit_once_fn_method_inbox_begin(`ptr`: Long,`item`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_inbox_decide(`ptr`: Long,`scope`: RustBuffer.ByValue,`key`: RustBuffer.ByValue,`decision`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_submit_once_fn_method_inbox_extend(`ptr`: Long,`run`: RustBuffer.ByValue,`lease`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_submit_once_fn_method_inbox_fail(`ptr`: Long,`run`: RustBuffer.ByValue,`failure`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_submit_once_fn_method_inbox_finish(`ptr`: Long,`run`: RustBuffer.ByValue,`result`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_submit_once_fn_method_inbox_finish_with(`ptr`: Long,`run`: RustBuffer.ByValue,`result`: RustBuffer.ByValue,`statements`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_submit_once_fn_method_inbox_query(`ptr`: Long,`statement`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_inbox_uncertain(`ptr`: Long,`scope`: RustBuffer.ByValue,`limit`: Int,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_clone_changelistener(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_submit_once_fn_free_changelistener(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -906,8 +964,12 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outbox_wake(`ptr`: Long,`id`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_outbox_current(`ptr`: Long,`account`: RustBuffer.ByValue,`key`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outbox_set_listener(`ptr`: Long,`listener`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
+    external fun uniffi_submit_once_fn_method_outbox_batch(`ptr`: Long,`config`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
     external fun uniffi_submit_once_fn_method_outbox_begin(`ptr`: Long,`slot`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outbox_changes(`ptr`: Long,`after`: Long,`limit`: Int,uniffi_out_err: UniffiRustCallStatus,
@@ -916,6 +978,8 @@ internal object UniffiLib {
     ): Unit
     external fun uniffi_submit_once_fn_method_outbox_discard(`ptr`: Long,`slot`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
+    external fun uniffi_submit_once_fn_method_outbox_inbox(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
     external fun uniffi_submit_once_fn_method_outbox_list(`ptr`: Long,`filter`: RustBuffer.ByValue,`page`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outbox_open_report(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -960,6 +1024,10 @@ internal object UniffiLib {
     ): Unit
     external fun uniffi_submit_once_fn_method_progresslistener_progressed(`ptr`: Long,`progress`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
+    external fun uniffi_submit_once_fn_method_inboxerror_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_inboxerror_uniffi_trait_display(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_openerror_uniffi_trait_display(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outboxerror_uniffi_trait_display(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
@@ -967,6 +1035,12 @@ internal object UniffiLib {
     external fun uniffi_submit_once_fn_method_storageerror_uniffi_trait_display(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_iderror_uniffi_trait_display(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_inboxanswer_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_inboxdecision_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_sqlvalue_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_resolution_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
@@ -976,7 +1050,19 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_tlsconfig_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_batchconfig_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_appstatement_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_inboxitem_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_inboxrun_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_uncertainitem_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_partvalue_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_submit_once_fn_method_fetched_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_submit_once_fn_method_outcome_uniffi_trait_debug(`ptr`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
@@ -1137,7 +1223,40 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_func_default_limits() and 0xFFFF) != 54414) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_submit_once_checksum_method_batch_append() and 0xFFFF) != 49368) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_batch_append_all() and 0xFFFF) != 62333) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_batch_flush() and 0xFFFF) != 43079) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_submit_once_checksum_method_credentialslistener_credentials_needed() and 0xFFFF) != 8028) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_inbox_begin() and 0xFFFF) != 50189) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_inbox_decide() and 0xFFFF) != 29687) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_inbox_extend() and 0xFFFF) != 31217) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_inbox_fail() and 0xFFFF) != 1856) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_inbox_finish() and 0xFFFF) != 52365) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_inbox_finish_with() and 0xFFFF) != 30128) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_inbox_query() and 0xFFFF) != 41530) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_inbox_uncertain() and 0xFFFF) != 44598) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_changelistener_changed() and 0xFFFF) != 38736) {
@@ -1176,7 +1295,13 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_wake() and 0xFFFF) != 39668) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_submit_once_checksum_method_outbox_current() and 0xFFFF) != 29735) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_submit_once_checksum_method_outbox_set_listener() and 0xFFFF) != 34266) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_outbox_batch() and 0xFFFF) != 12293) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_begin() and 0xFFFF) != 57570) {
@@ -1189,6 +1314,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_discard() and 0xFFFF) != 32585) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_submit_once_checksum_method_outbox_inbox() and 0xFFFF) != 28800) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_list() and 0xFFFF) != 8657) {
@@ -1774,6 +1902,340 @@ public object FfiConverterDuration: FfiConverterRustBuffer<java.time.Duration> {
         buf.putLong(value.seconds)
         // Type mismatch (should be u32) but since values will always be between 0 and 999,999,999 it should be OK
         buf.putInt(value.nano)
+    }
+}
+
+
+// This template implements a class for working with a Rust struct via a handle
+// to the live Rust struct on the other side of the FFI.
+//
+// There's some subtlety here, because we have to be careful not to operate on a Rust
+// struct after it has been dropped, and because we must expose a public API for freeing
+// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
+//
+//   * Each instance holds an opaque handle to the underlying Rust struct.
+//     Method calls need to read this handle from the object's state and pass it in to
+//     the Rust FFI.
+//
+//   * When an instance is no longer needed, its handle should be passed to a
+//     special destructor function provided by the Rust FFI, which will drop the
+//     underlying Rust struct.
+//
+//   * Given an instance, calling code is expected to call the special
+//     `destroy` method in order to free it after use, either by calling it explicitly
+//     or by using a higher-level helper like the `use` method. Failing to do so risks
+//     leaking the underlying Rust struct.
+//
+//   * We can't assume that calling code will do the right thing, and must be prepared
+//     to handle Kotlin method calls executing concurrently with or even after a call to
+//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
+//
+//   * We must never allow Rust code to operate on the underlying Rust struct after
+//     the destructor has been called, and must never call the destructor more than once.
+//     Doing so may trigger memory unsafety.
+//
+//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
+//     is implemented to call the destructor when the Kotlin object becomes unreachable.
+//     This is done in a background thread. This is not a panacea, and client code should be aware that
+//      1. the thread may starve if some there are objects that have poorly performing
+//     `drop` methods or do significant work in their `drop` methods.
+//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
+//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
+//
+// If we try to implement this with mutual exclusion on access to the handle, there is the
+// possibility of a race between a method call and a concurrent call to `destroy`:
+//
+//    * Thread A starts a method call, reads the value of the handle, but is interrupted
+//      before it can pass the handle over the FFI to Rust.
+//    * Thread B calls `destroy` and frees the underlying Rust struct.
+//    * Thread A resumes, passing the already-read handle value to Rust and triggering
+//      a use-after-free.
+//
+// One possible solution would be to use a `ReadWriteLock`, with each method call taking
+// a read lock (and thus allowed to run concurrently) and the special `destroy` method
+// taking a write lock (and thus blocking on live method calls). However, we aim not to
+// generate methods with any hidden blocking semantics, and a `destroy` method that might
+// block if called incorrectly seems to meet that bar.
+//
+// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
+// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
+// has been called. These are updated according to the following rules:
+//
+//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
+//      The initial value for the flag is false.
+//
+//    * At the start of each method call, we atomically check the counter.
+//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
+//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
+//
+//    * At the end of each method call, we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+//    * When `destroy` is called, we atomically flip the flag from false to true.
+//      If the flag was already true we silently fail.
+//      Otherwise we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
+// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
+//
+// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
+// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
+// of the underlying Rust code.
+//
+// This makes a cleaner a better alternative to _not_ calling `destroy()` as
+// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
+// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
+// thread may be starved, and the app will leak memory.
+//
+// In this case, `destroy`ing manually may be a better solution.
+//
+// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
+// with Rust peers are reclaimed:
+//
+// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
+// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
+// 3. The memory is reclaimed when the process terminates.
+//
+// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
+//
+
+
+/**
+ * Where the small records of one key are appended. Thread-safe; closed with the outbox that it came
+ * from. Any number of them, in any number of processes, may have one key.
+ */
+public interface BatchInterface {
+
+    /**
+     * Adds a record, a JSON object as text, to the key's open batch, which is opened if there is none.
+     * Durable when it returns.
+     *
+     * # Errors
+     * [`OutboxError::Invalid`] if the record isn't a JSON object, or its `id_member` isn't a text or
+     * a number; [`OutboxError::BodyTooLarge`] if no batch can hold it.
+     */
+    fun `append`(`record`: kotlin.String): RecordReceipt
+
+    /**
+     * Adds several records, all or none, in one transaction. They may come to go with several batches.
+     *
+     * # Errors
+     * As `append`; the message says which record.
+     */
+    fun `appendAll`(`records`: List<kotlin.String>): List<RecordReceipt>
+
+    /**
+     * Makes the open batch due now. Gives its submission, or nothing where no batch is open: an empty
+     * one is never sent.
+     */
+    fun `flush`(): SubmissionId?
+
+    companion object
+}
+
+/**
+ * Where the small records of one key are appended. Thread-safe; closed with the outbox that it came
+ * from. Any number of them, in any number of processes, may have one key.
+ */
+open class Batch: Disposable, AutoCloseable, BatchInterface
+{
+
+    @Suppress("UNUSED_PARAMETER")
+    /**
+     * @suppress
+     */
+    constructor(withHandle: UniffiWithHandle, handle: Long) {
+        this.handle = handle
+        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
+    }
+
+    /**
+     * @suppress
+     *
+     * This constructor can be used to instantiate a fake object. Only used for tests. Any
+     * attempt to actually use an object constructed this way will fail as there is no
+     * connected Rust object.
+     */
+    @Suppress("UNUSED_PARAMETER")
+    constructor(noHandle: NoHandle) {
+        this.handle = 0
+        this.cleanable = null
+    }
+
+    protected val handle: Long
+    protected val cleanable: UniffiCleaner.Cleanable?
+
+    private val wasDestroyed = AtomicBoolean(false)
+    private val callCounter = AtomicLong(1)
+
+    /**
+     * Whether the current object has been destroyed and its reference is gone in the Rust side.
+     */
+    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
+
+    override fun destroy() {
+        // Only allow a single call to this method.
+        // TODO: maybe we should log a warning if called more than once?
+        if (this.wasDestroyed.compareAndSet(false, true)) {
+            // This decrement always matches the initial count of 1 given at creation time.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    @Synchronized
+    override fun close() {
+        this.destroy()
+    }
+
+    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
+        // Check and increment the call counter, to keep the object alive.
+        // This needs a compare-and-set retry loop in case of concurrent updates.
+        do {
+            val c = this.callCounter.get()
+            if (c == 0L) {
+                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
+            }
+            if (c == Long.MAX_VALUE) {
+                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
+            }
+        } while (! this.callCounter.compareAndSet(c, c + 1L))
+        // Now we can safely do the method call without the handle being freed concurrently.
+        try {
+            return block(this.uniffiCloneHandle())
+        } finally {
+            // This decrement always matches the increment we performed above.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    // Use a static inner class instead of a closure so as not to accidentally
+    // capture `this` as part of the cleanable's action.
+    private class UniffiCleanAction(private val handle: Long) : Runnable {
+        override fun run() {
+            if (handle == 0.toLong()) {
+                // Fake object created with `NoHandle`, don't try to free.
+                return;
+            }
+            uniffiRustCall { status ->
+                UniffiLib.uniffi_submit_once_fn_free_batch(handle, status)
+            }
+        }
+    }
+
+    /**
+     * @suppress
+     */
+    fun uniffiCloneHandle(): Long {
+        if (handle == 0.toLong()) {
+            throw InternalException("uniffiCloneHandle() called on NoHandle object");
+        }
+        return uniffiRustCall() { status ->
+            UniffiLib.uniffi_submit_once_fn_clone_batch(handle, status)
+        }
+    }
+
+
+    /**
+     * Adds a record, a JSON object as text, to the key's open batch, which is opened if there is none.
+     * Durable when it returns.
+     *
+     * # Errors
+     * [`OutboxError::Invalid`] if the record isn't a JSON object, or its `id_member` isn't a text or
+     * a number; [`OutboxError::BodyTooLarge`] if no batch can hold it.
+     */
+    @Throws(OutboxException::class)override fun `append`(`record`: kotlin.String): RecordReceipt {
+            return FfiConverterTypeRecordReceipt.lift(
+    callWithHandle {
+    uniffiRustCallWithError(OutboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_batch_append(
+        it,
+
+        FfiConverterString.lower(`record`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Adds several records, all or none, in one transaction. They may come to go with several batches.
+     *
+     * # Errors
+     * As `append`; the message says which record.
+     */
+    @Throws(OutboxException::class)override fun `appendAll`(`records`: List<kotlin.String>): List<RecordReceipt> {
+            return FfiConverterSequenceTypeRecordReceipt.lift(
+    callWithHandle {
+    uniffiRustCallWithError(OutboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_batch_append_all(
+        it,
+
+        FfiConverterSequenceString.lower(`records`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Makes the open batch due now. Gives its submission, or nothing where no batch is open: an empty
+     * one is never sent.
+     */
+    @Throws(OutboxException::class)override fun `flush`(): SubmissionId? {
+            return FfiConverterOptionalTypeSubmissionId.lift(
+    callWithHandle {
+    uniffiRustCallWithError(OutboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_batch_flush(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+
+
+
+
+
+
+    /**
+     * @suppress
+     */
+    companion object
+
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeBatch: FfiConverter<Batch, Long> {
+    override fun lower(value: Batch): Long {
+        return value.uniffiCloneHandle()
+    }
+
+    override fun lift(value: Long): Batch {
+        return Batch(UniffiWithHandle, value)
+    }
+
+    override fun read(buf: ByteBuffer): Batch {
+        return lift(buf.getLong())
+    }
+
+    override fun allocationSize(value: Batch) = 8UL
+
+    override fun write(value: Batch, buf: ByteBuffer) {
+        buf.putLong(lower(value))
     }
 }
 
@@ -2536,6 +2998,493 @@ public object FfiConverterTypeCredentialsListener: FfiConverter<CredentialsListe
 
 
 /**
+ * The once-records of an outbox's file. Thread-safe; closed with the outbox that it came from.
+ */
+public interface InboxInterface {
+
+    /**
+     * Asks whether an item is to be done now. One across all tasks and processes gets `Run`. Durable
+     * when it returns; an item that is done, or that another does, costs one read.
+     *
+     * # Errors
+     * [`InboxError::KeyReused`] if the key came with another content before.
+     */
+    fun `begin`(`item`: InboxItem): InboxAnswer
+
+    /**
+     * Decides what becomes of an item that is uncertain.
+     *
+     * # Errors
+     * [`InboxError::NotUncertain`] if it isn't, or isn't any more.
+     */
+    fun `decide`(`scope`: kotlin.String, `key`: kotlin.String, `decision`: InboxDecision)
+
+    /**
+     * Gives a run more time, from now on.
+     *
+     * # Errors
+     * As `finish`.
+     */
+    fun `extend`(`run`: InboxRun, `lease`: java.time.Duration)
+
+    /**
+     * Gives a run up. Durable when it returns. The same call again does nothing.
+     *
+     * # Errors
+     * As `finish`.
+     */
+    fun `fail`(`run`: InboxRun, `failure`: InboxFailure)
+
+    /**
+     * Records that the run's effect has happened, and its result: every later `begin` gets that. Durable
+     * when it returns. The same call again does nothing.
+     *
+     * # Errors
+     * [`InboxError::RunLost`] if the run's time was over and another has begun meanwhile, or a decision
+     * was made.
+     */
+    fun `finish`(`run`: InboxRun, `result`: kotlin.ByteArray?)
+
+    /**
+     * The same, and carries out statements on the app's own tables, in one transaction: the effect and
+     * its record can't come apart. All of it happens, or nothing.
+     *
+     * # Errors
+     * [`InboxError::Statement`] if one isn't allowed or fails: nothing has happened, and the run goes
+     * on.
+     */
+    fun `finishWith`(`run`: InboxRun, `result`: kotlin.ByteArray?, `statements`: List<AppStatement>)
+
+    /**
+     * Reads the app's own tables, those whose names begin with `app_`; up to 10,000 rows.
+     *
+     * # Errors
+     * [`InboxError::Statement`] if it isn't allowed, writes, or fails.
+     */
+    fun `query`(`statement`: AppStatement): List<AppRow>
+
+    /**
+     * Items that wait for a decision, oldest first, of one scope or of all; up to 1,000. Runs whose
+     * process is gone are found, too.
+     */
+    fun `uncertain`(`scope`: kotlin.String?, `limit`: kotlin.UInt): List<UncertainItem>
+
+    companion object
+}
+
+/**
+ * The once-records of an outbox's file. Thread-safe; closed with the outbox that it came from.
+ */
+open class Inbox: Disposable, AutoCloseable, InboxInterface
+{
+
+    @Suppress("UNUSED_PARAMETER")
+    /**
+     * @suppress
+     */
+    constructor(withHandle: UniffiWithHandle, handle: Long) {
+        this.handle = handle
+        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
+    }
+
+    /**
+     * @suppress
+     *
+     * This constructor can be used to instantiate a fake object. Only used for tests. Any
+     * attempt to actually use an object constructed this way will fail as there is no
+     * connected Rust object.
+     */
+    @Suppress("UNUSED_PARAMETER")
+    constructor(noHandle: NoHandle) {
+        this.handle = 0
+        this.cleanable = null
+    }
+
+    protected val handle: Long
+    protected val cleanable: UniffiCleaner.Cleanable?
+
+    private val wasDestroyed = AtomicBoolean(false)
+    private val callCounter = AtomicLong(1)
+
+    /**
+     * Whether the current object has been destroyed and its reference is gone in the Rust side.
+     */
+    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
+
+    override fun destroy() {
+        // Only allow a single call to this method.
+        // TODO: maybe we should log a warning if called more than once?
+        if (this.wasDestroyed.compareAndSet(false, true)) {
+            // This decrement always matches the initial count of 1 given at creation time.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    @Synchronized
+    override fun close() {
+        this.destroy()
+    }
+
+    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
+        // Check and increment the call counter, to keep the object alive.
+        // This needs a compare-and-set retry loop in case of concurrent updates.
+        do {
+            val c = this.callCounter.get()
+            if (c == 0L) {
+                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
+            }
+            if (c == Long.MAX_VALUE) {
+                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
+            }
+        } while (! this.callCounter.compareAndSet(c, c + 1L))
+        // Now we can safely do the method call without the handle being freed concurrently.
+        try {
+            return block(this.uniffiCloneHandle())
+        } finally {
+            // This decrement always matches the increment we performed above.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    // Use a static inner class instead of a closure so as not to accidentally
+    // capture `this` as part of the cleanable's action.
+    private class UniffiCleanAction(private val handle: Long) : Runnable {
+        override fun run() {
+            if (handle == 0.toLong()) {
+                // Fake object created with `NoHandle`, don't try to free.
+                return;
+            }
+            uniffiRustCall { status ->
+                UniffiLib.uniffi_submit_once_fn_free_inbox(handle, status)
+            }
+        }
+    }
+
+    /**
+     * @suppress
+     */
+    fun uniffiCloneHandle(): Long {
+        if (handle == 0.toLong()) {
+            throw InternalException("uniffiCloneHandle() called on NoHandle object");
+        }
+        return uniffiRustCall() { status ->
+            UniffiLib.uniffi_submit_once_fn_clone_inbox(handle, status)
+        }
+    }
+
+
+    /**
+     * Asks whether an item is to be done now. One across all tasks and processes gets `Run`. Durable
+     * when it returns; an item that is done, or that another does, costs one read.
+     *
+     * # Errors
+     * [`InboxError::KeyReused`] if the key came with another content before.
+     */
+    @Throws(InboxException::class)override fun `begin`(`item`: InboxItem): InboxAnswer {
+            return FfiConverterTypeInboxAnswer.lift(
+    callWithHandle {
+    uniffiRustCallWithError(InboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_inbox_begin(
+        it,
+
+        FfiConverterTypeInboxItem.lower(`item`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Decides what becomes of an item that is uncertain.
+     *
+     * # Errors
+     * [`InboxError::NotUncertain`] if it isn't, or isn't any more.
+     */
+    @Throws(InboxException::class)override fun `decide`(`scope`: kotlin.String, `key`: kotlin.String, `decision`: InboxDecision)
+        =
+    callWithHandle {
+    uniffiRustCallWithError(InboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_inbox_decide(
+        it,
+
+        FfiConverterString.lower(`scope`),
+        FfiConverterString.lower(`key`),
+        FfiConverterTypeInboxDecision.lower(`decision`),_status)
+}
+    }
+
+
+
+
+    /**
+     * Gives a run more time, from now on.
+     *
+     * # Errors
+     * As `finish`.
+     */
+    @Throws(InboxException::class)override fun `extend`(`run`: InboxRun, `lease`: java.time.Duration)
+        =
+    callWithHandle {
+    uniffiRustCallWithError(InboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_inbox_extend(
+        it,
+
+        FfiConverterTypeInboxRun.lower(`run`),
+        FfiConverterDuration.lower(`lease`),_status)
+}
+    }
+
+
+
+
+    /**
+     * Gives a run up. Durable when it returns. The same call again does nothing.
+     *
+     * # Errors
+     * As `finish`.
+     */
+    @Throws(InboxException::class)override fun `fail`(`run`: InboxRun, `failure`: InboxFailure)
+        =
+    callWithHandle {
+    uniffiRustCallWithError(InboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_inbox_fail(
+        it,
+
+        FfiConverterTypeInboxRun.lower(`run`),
+        FfiConverterTypeInboxFailure.lower(`failure`),_status)
+}
+    }
+
+
+
+
+    /**
+     * Records that the run's effect has happened, and its result: every later `begin` gets that. Durable
+     * when it returns. The same call again does nothing.
+     *
+     * # Errors
+     * [`InboxError::RunLost`] if the run's time was over and another has begun meanwhile, or a decision
+     * was made.
+     */
+    @Throws(InboxException::class)override fun `finish`(`run`: InboxRun, `result`: kotlin.ByteArray?)
+        =
+    callWithHandle {
+    uniffiRustCallWithError(InboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_inbox_finish(
+        it,
+
+        FfiConverterTypeInboxRun.lower(`run`),
+        FfiConverterOptionalByteArray.lower(`result`),_status)
+}
+    }
+
+
+
+
+    /**
+     * The same, and carries out statements on the app's own tables, in one transaction: the effect and
+     * its record can't come apart. All of it happens, or nothing.
+     *
+     * # Errors
+     * [`InboxError::Statement`] if one isn't allowed or fails: nothing has happened, and the run goes
+     * on.
+     */
+    @Throws(InboxException::class)override fun `finishWith`(`run`: InboxRun, `result`: kotlin.ByteArray?, `statements`: List<AppStatement>)
+        =
+    callWithHandle {
+    uniffiRustCallWithError(InboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_inbox_finish_with(
+        it,
+
+        FfiConverterTypeInboxRun.lower(`run`),
+        FfiConverterOptionalByteArray.lower(`result`),
+        FfiConverterSequenceTypeAppStatement.lower(`statements`),_status)
+}
+    }
+
+
+
+
+    /**
+     * Reads the app's own tables, those whose names begin with `app_`; up to 10,000 rows.
+     *
+     * # Errors
+     * [`InboxError::Statement`] if it isn't allowed, writes, or fails.
+     */
+    @Throws(InboxException::class)override fun `query`(`statement`: AppStatement): List<AppRow> {
+            return FfiConverterSequenceTypeAppRow.lift(
+    callWithHandle {
+    uniffiRustCallWithError(InboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_inbox_query(
+        it,
+
+        FfiConverterTypeAppStatement.lower(`statement`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Items that wait for a decision, oldest first, of one scope or of all; up to 1,000. Runs whose
+     * process is gone are found, too.
+     */
+    @Throws(InboxException::class)override fun `uncertain`(`scope`: kotlin.String?, `limit`: kotlin.UInt): List<UncertainItem> {
+            return FfiConverterSequenceTypeUncertainItem.lift(
+    callWithHandle {
+    uniffiRustCallWithError(InboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_inbox_uncertain(
+        it,
+
+        FfiConverterOptionalString.lower(`scope`),
+        FfiConverterUInt.lower(`limit`),_status)
+}
+    }
+    )
+    }
+
+
+
+
+
+
+
+
+
+    /**
+     * @suppress
+     */
+    companion object
+
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeInbox: FfiConverter<Inbox, Long> {
+    override fun lower(value: Inbox): Long {
+        return value.uniffiCloneHandle()
+    }
+
+    override fun lift(value: Long): Inbox {
+        return Inbox(UniffiWithHandle, value)
+    }
+
+    override fun read(buf: ByteBuffer): Inbox {
+        return lift(buf.getLong())
+    }
+
+    override fun allocationSize(value: Inbox) = 8UL
+
+    override fun write(value: Inbox, buf: ByteBuffer) {
+        buf.putLong(lower(value))
+    }
+}
+
+
+// This template implements a class for working with a Rust struct via a handle
+// to the live Rust struct on the other side of the FFI.
+//
+// There's some subtlety here, because we have to be careful not to operate on a Rust
+// struct after it has been dropped, and because we must expose a public API for freeing
+// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
+//
+//   * Each instance holds an opaque handle to the underlying Rust struct.
+//     Method calls need to read this handle from the object's state and pass it in to
+//     the Rust FFI.
+//
+//   * When an instance is no longer needed, its handle should be passed to a
+//     special destructor function provided by the Rust FFI, which will drop the
+//     underlying Rust struct.
+//
+//   * Given an instance, calling code is expected to call the special
+//     `destroy` method in order to free it after use, either by calling it explicitly
+//     or by using a higher-level helper like the `use` method. Failing to do so risks
+//     leaking the underlying Rust struct.
+//
+//   * We can't assume that calling code will do the right thing, and must be prepared
+//     to handle Kotlin method calls executing concurrently with or even after a call to
+//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
+//
+//   * We must never allow Rust code to operate on the underlying Rust struct after
+//     the destructor has been called, and must never call the destructor more than once.
+//     Doing so may trigger memory unsafety.
+//
+//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
+//     is implemented to call the destructor when the Kotlin object becomes unreachable.
+//     This is done in a background thread. This is not a panacea, and client code should be aware that
+//      1. the thread may starve if some there are objects that have poorly performing
+//     `drop` methods or do significant work in their `drop` methods.
+//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
+//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
+//
+// If we try to implement this with mutual exclusion on access to the handle, there is the
+// possibility of a race between a method call and a concurrent call to `destroy`:
+//
+//    * Thread A starts a method call, reads the value of the handle, but is interrupted
+//      before it can pass the handle over the FFI to Rust.
+//    * Thread B calls `destroy` and frees the underlying Rust struct.
+//    * Thread A resumes, passing the already-read handle value to Rust and triggering
+//      a use-after-free.
+//
+// One possible solution would be to use a `ReadWriteLock`, with each method call taking
+// a read lock (and thus allowed to run concurrently) and the special `destroy` method
+// taking a write lock (and thus blocking on live method calls). However, we aim not to
+// generate methods with any hidden blocking semantics, and a `destroy` method that might
+// block if called incorrectly seems to meet that bar.
+//
+// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
+// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
+// has been called. These are updated according to the following rules:
+//
+//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
+//      The initial value for the flag is false.
+//
+//    * At the start of each method call, we atomically check the counter.
+//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
+//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
+//
+//    * At the end of each method call, we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+//    * When `destroy` is called, we atomically flip the flag from false to true.
+//      If the flag was already true we silently fail.
+//      Otherwise we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
+// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
+//
+// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
+// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
+// of the underlying Rust code.
+//
+// This makes a cleaner a better alternative to _not_ calling `destroy()` as
+// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
+// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
+// thread may be starved, and the app will leak memory.
+//
+// In this case, `destroy`ing manually may be a better solution.
+//
+// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
+// with Rust peers are reclaimed:
+//
+// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
+// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
+// 3. The memory is reclaimed when the process terminates.
+//
+// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
+//
+
+
+/**
  * A durable outbox: submissions go in once, and come out settled.
  *
  * Thread-safe. Any number of threads, tasks and processes may use one database at once; two opens
@@ -2635,10 +3584,28 @@ public interface OutboxInterface {
     fun `wake`(`id`: SubmissionId): Snapshot
 
     /**
+     * The latest value of a latest-wins key whose submissions are `GET`s without an effect: the result
+     * of the newest that succeeded, of this account or of nobody. It stays until a newer one succeeds:
+     * a failure never removes it, an older answer never takes its place, retention never drops it. A
+     * submission that is accepted while there is one asks only whether it has changed
+     * (`If-None-Match`), and succeeds with a 304 if it hasn't.
+     */
+    fun `current`(`account`: kotlin.String?, `key`: kotlin.String): Fetched?
+
+    /**
      * Sets who is told that something has changed, or nobody. Replaces the one before of this
      * handle; other handles on the same path have listeners of their own.
      */
     fun `setListener`(`listener`: ChangeListener?)
+
+    /**
+     * Where small records are gathered, to be sent in batches.
+     *
+     * # Errors
+     * [`OutboxError::Invalid`] and the like, as `submit` has them for the request that the configuration
+     * makes.
+     */
+    fun `batch`(`config`: BatchConfig): Batch
 
     /**
      * The ID of an intent, for example "new-order-form". The same slot gives the same ID, after
@@ -2664,6 +3631,11 @@ public interface OutboxInterface {
      * Forgets a slot, so that `begin` gives a new ID. What was submitted goes on.
      */
     fun `discard`(`slot`: kotlin.String)
+
+    /**
+     * The once-records of this outbox's file, for effects on this side.
+     */
+    fun `inbox`(): Inbox
 
     /**
      * A part of the list of submissions, in the order of acceptance.
@@ -3129,6 +4101,29 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 
 
     /**
+     * The latest value of a latest-wins key whose submissions are `GET`s without an effect: the result
+     * of the newest that succeeded, of this account or of nobody. It stays until a newer one succeeds:
+     * a failure never removes it, an older answer never takes its place, retention never drops it. A
+     * submission that is accepted while there is one asks only whether it has changed
+     * (`If-None-Match`), and succeeds with a 304 if it hasn't.
+     */
+    @Throws(OutboxException::class)override fun `current`(`account`: kotlin.String?, `key`: kotlin.String): Fetched? {
+            return FfiConverterOptionalTypeFetched.lift(
+    callWithHandle {
+    uniffiRustCallWithError(OutboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_outbox_current(
+        it,
+
+        FfiConverterOptionalString.lower(`account`),
+        FfiConverterString.lower(`key`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
      * Sets who is told that something has changed, or nobody. Replaces the one before of this
      * handle; other handles on the same path have listeners of their own.
      */
@@ -3143,6 +4138,28 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 }
     }
 
+
+
+
+    /**
+     * Where small records are gathered, to be sent in batches.
+     *
+     * # Errors
+     * [`OutboxError::Invalid`] and the like, as `submit` has them for the request that the configuration
+     * makes.
+     */
+    @Throws(OutboxException::class)override fun `batch`(`config`: BatchConfig): Batch {
+            return FfiConverterTypeBatch.lift(
+    callWithHandle {
+    uniffiRustCallWithError(OutboxException) { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_outbox_batch(
+        it,
+
+        FfiConverterTypeBatchConfig.lower(`config`),_status)
+}
+    }
+    )
+    }
 
 
 
@@ -3217,6 +4234,22 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 }
     }
 
+
+
+
+    /**
+     * The once-records of this outbox's file, for effects on this side.
+     */override fun `inbox`(): Inbox {
+            return FfiConverterTypeInbox.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_outbox_inbox(
+        it,
+        _status)
+}
+    }
+    )
+    }
 
 
 
@@ -4053,6 +5086,248 @@ public object FfiConverterTypeAnswerRule: FfiConverterRustBuffer<AnswerRule> {
 
 
 /**
+ * A row of an app's own table.
+ */
+data class AppRow (
+    /**
+     * Its values, in the order of the query's columns.
+     */
+    val `values`: List<SqlValue>
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeAppRow: FfiConverterRustBuffer<AppRow> {
+    override fun read(buf: ByteBuffer): AppRow {
+        return AppRow(
+            FfiConverterSequenceTypeSqlValue.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: AppRow) = (
+            FfiConverterSequenceTypeSqlValue.allocationSize(value.`values`)
+    )
+
+    override fun write(value: AppRow, buf: ByteBuffer) {
+            FfiConverterSequenceTypeSqlValue.write(value.`values`, buf)
+    }
+}
+
+
+
+/**
+ * A statement of the app, for tables of its own in the outbox's file.
+ */
+data class AppStatement (
+    /**
+     * One SQL statement. It may make, change and read tables, indexes, views and triggers whose names
+     * begin with `app_`, and nothing else.
+     */
+    val `sql`: kotlin.String
+    ,
+    /**
+     * The values of its parameters `?1`, `?2`, ….
+     */
+    val `parameters`: List<SqlValue> = listOf()
+
+){
+
+
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_appstatement_uniffi_trait_debug(FfiConverterTypeAppStatement.lower(this),
+        _status)
+}
+    )
+    }
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeAppStatement: FfiConverterRustBuffer<AppStatement> {
+    override fun read(buf: ByteBuffer): AppStatement {
+        return AppStatement(
+            FfiConverterString.read(buf),
+            FfiConverterSequenceTypeSqlValue.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: AppStatement) = (
+            FfiConverterString.allocationSize(value.`sql`) +
+            FfiConverterSequenceTypeSqlValue.allocationSize(value.`parameters`)
+    )
+
+    override fun write(value: AppStatement, buf: ByteBuffer) {
+            FfiConverterString.write(value.`sql`, buf)
+            FfiConverterSequenceTypeSqlValue.write(value.`parameters`, buf)
+    }
+}
+
+
+
+/**
+ * Where small records go, and when: logs, measurements, analytics. The records of one key are gathered
+ * in one open batch; it is sent when it is full, when its time is over, or when it is flushed.
+ */
+data class BatchConfig (
+    /**
+     * The name of the batches, for example `logs`. 1 to 1,024 bytes.
+     */
+    val `key`: kotlin.String
+    ,
+    /**
+     * Where they go: an absolute URL, or a path that is joined to the outbox's base URL.
+     */
+    val `url`: kotlin.String
+    ,
+    /**
+     * Whose they are. Left out: nobody's, and they are sent whoever is signed in.
+     */
+    val `account`: kotlin.String? = null
+    ,
+    /**
+     * The HTTP method in capitals.
+     */
+    val `method`: kotlin.String = "POST"
+    ,
+    /**
+     * How the server treats a repeat of a whole batch; see `Submission`.
+     */
+    val `effect`: Effect? = null
+    ,
+    /**
+     * Headers to store and send. Never credentials.
+     */
+    val `headers`: List<Header> = listOf()
+    ,
+    /**
+     * How the records stand in the body. Left out: `JsonArray`.
+     */
+    val `format`: BatchFormat? = null
+    ,
+    /**
+     * The member of a record that holds its own ID. A record that has it keeps it; one that hasn't is
+     * given a new UUID.
+     */
+    val `idMember`: kotlin.String = "id"
+    ,
+    /**
+     * Records in a batch at most; 1 to 10,000.
+     */
+    val `maxRecords`: kotlin.UInt = 500u
+    ,
+    /**
+     * Bytes of a batch's body at most. A record alone has to fit.
+     */
+    val `maxBytes`: kotlin.UInt = 262144u
+    ,
+    /**
+     * A batch is due this long after its first record at the latest. Left out: 30 seconds.
+     */
+    val `maxAge`: java.time.Duration? = null
+    ,
+    /**
+     * Higher goes first, as for submissions.
+     */
+    val `priority`: kotlin.Int = 0
+    ,
+    /**
+     * Wait for a network that costs nothing by the byte.
+     */
+    val `unmeteredOnly`: kotlin.Boolean = false
+
+){
+
+
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_batchconfig_uniffi_trait_debug(FfiConverterTypeBatchConfig.lower(this),
+        _status)
+}
+    )
+    }
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeBatchConfig: FfiConverterRustBuffer<BatchConfig> {
+    override fun read(buf: ByteBuffer): BatchConfig {
+        return BatchConfig(
+            FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterOptionalTypeEffect.read(buf),
+            FfiConverterSequenceTypeHeader.read(buf),
+            FfiConverterOptionalTypeBatchFormat.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterUInt.read(buf),
+            FfiConverterUInt.read(buf),
+            FfiConverterOptionalDuration.read(buf),
+            FfiConverterInt.read(buf),
+            FfiConverterBoolean.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: BatchConfig) = (
+            FfiConverterString.allocationSize(value.`key`) +
+            FfiConverterString.allocationSize(value.`url`) +
+            FfiConverterOptionalString.allocationSize(value.`account`) +
+            FfiConverterString.allocationSize(value.`method`) +
+            FfiConverterOptionalTypeEffect.allocationSize(value.`effect`) +
+            FfiConverterSequenceTypeHeader.allocationSize(value.`headers`) +
+            FfiConverterOptionalTypeBatchFormat.allocationSize(value.`format`) +
+            FfiConverterString.allocationSize(value.`idMember`) +
+            FfiConverterUInt.allocationSize(value.`maxRecords`) +
+            FfiConverterUInt.allocationSize(value.`maxBytes`) +
+            FfiConverterOptionalDuration.allocationSize(value.`maxAge`) +
+            FfiConverterInt.allocationSize(value.`priority`) +
+            FfiConverterBoolean.allocationSize(value.`unmeteredOnly`)
+    )
+
+    override fun write(value: BatchConfig, buf: ByteBuffer) {
+            FfiConverterString.write(value.`key`, buf)
+            FfiConverterString.write(value.`url`, buf)
+            FfiConverterOptionalString.write(value.`account`, buf)
+            FfiConverterString.write(value.`method`, buf)
+            FfiConverterOptionalTypeEffect.write(value.`effect`, buf)
+            FfiConverterSequenceTypeHeader.write(value.`headers`, buf)
+            FfiConverterOptionalTypeBatchFormat.write(value.`format`, buf)
+            FfiConverterString.write(value.`idMember`, buf)
+            FfiConverterUInt.write(value.`maxRecords`, buf)
+            FfiConverterUInt.write(value.`maxBytes`, buf)
+            FfiConverterOptionalDuration.write(value.`maxAge`, buf)
+            FfiConverterInt.write(value.`priority`, buf)
+            FfiConverterBoolean.write(value.`unmeteredOnly`, buf)
+    }
+}
+
+
+
+/**
  * A public key that a host must show, in its own certificate or in that of a CA above it.
  */
 data class CertificatePin (
@@ -4325,6 +5600,104 @@ public object FfiConverterTypeDrainReport: FfiConverterRustBuffer<DrainReport> {
 
 
 /**
+ * The latest value of something that is fetched: the result of the newest submission of a latest-wins
+ * key that only reads and has succeeded.
+ */
+data class Fetched (
+    /**
+     * The submission whose result it is.
+     */
+    val `id`: SubmissionId
+    ,
+    /**
+     * The HTTP status it came with.
+     */
+    val `status`: kotlin.UShort
+    ,
+    /**
+     * The media type of the body.
+     */
+    val `contentType`: kotlin.String?
+    ,
+    /**
+     * Stored headers of the answer, the `ETag` among them.
+     */
+    val `headers`: List<Header>
+    ,
+    /**
+     * The body.
+     */
+    val `body`: kotlin.ByteArray
+    ,
+    /**
+     * When it came, by this device's clock.
+     */
+    val `fetchedAt`: java.time.Instant
+    ,
+    /**
+     * When a server last said that it is this, by this device's clock: `fetched_at`, or the last 304
+     * since.
+     */
+    val `checkedAt`: java.time.Instant
+
+){
+
+
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_fetched_uniffi_trait_debug(FfiConverterTypeFetched.lower(this),
+        _status)
+}
+    )
+    }
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeFetched: FfiConverterRustBuffer<Fetched> {
+    override fun read(buf: ByteBuffer): Fetched {
+        return Fetched(
+            FfiConverterTypeSubmissionId.read(buf),
+            FfiConverterUShort.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterSequenceTypeHeader.read(buf),
+            FfiConverterByteArray.read(buf),
+            FfiConverterTimestamp.read(buf),
+            FfiConverterTimestamp.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: Fetched) = (
+            FfiConverterTypeSubmissionId.allocationSize(value.`id`) +
+            FfiConverterUShort.allocationSize(value.`status`) +
+            FfiConverterOptionalString.allocationSize(value.`contentType`) +
+            FfiConverterSequenceTypeHeader.allocationSize(value.`headers`) +
+            FfiConverterByteArray.allocationSize(value.`body`) +
+            FfiConverterTimestamp.allocationSize(value.`fetchedAt`) +
+            FfiConverterTimestamp.allocationSize(value.`checkedAt`)
+    )
+
+    override fun write(value: Fetched, buf: ByteBuffer) {
+            FfiConverterTypeSubmissionId.write(value.`id`, buf)
+            FfiConverterUShort.write(value.`status`, buf)
+            FfiConverterOptionalString.write(value.`contentType`, buf)
+            FfiConverterSequenceTypeHeader.write(value.`headers`, buf)
+            FfiConverterByteArray.write(value.`body`, buf)
+            FfiConverterTimestamp.write(value.`fetchedAt`, buf)
+            FfiConverterTimestamp.write(value.`checkedAt`, buf)
+    }
+}
+
+
+
+/**
  * A header to store with a submission.
  */
 data class Header (
@@ -4469,6 +5842,213 @@ public object FfiConverterTypeHeldCount: FfiConverterRustBuffer<HeldCount> {
     override fun write(value: HeldCount, buf: ByteBuffer) {
             FfiConverterTypeHoldReason.write(value.`reason`, buf)
             FfiConverterLong.write(value.`count`, buf)
+    }
+}
+
+
+
+/**
+ * Something that came in, or is to be done on this side, once: a push message, a local notification, a
+ * period of a periodic worker, a step of an agent.
+ */
+data class InboxItem (
+    /**
+     * What kind of thing it is, for example `push`. Keys of different scopes never meet. 1 to 1,024
+     * bytes.
+     */
+    val `scope`: kotlin.String
+    ,
+    /**
+     * What makes it the same when it comes again: the message's ID, the step's, the date of the day.
+     * 1 to 1,024 bytes.
+     */
+    val `key`: kotlin.String
+    ,
+    /**
+     * The content that comes with the key, for example a tool's arguments: with another one under the
+     * same key, `begin` refuses with `KeyReused`. Only a hash of it is kept. Left out: the key alone
+     * tells.
+     */
+    val `content`: kotlin.ByteArray? = null
+    ,
+    /**
+     * What to do when nobody can know whether it happened.
+     */
+    val `policy`: InboxPolicy
+    ,
+    /**
+     * How long a run may take. After that it counts as lost, whether its process lives or not, and the
+     * policy decides. Time counts while the device sleeps, too. Left out: ten minutes. See `extend`.
+     */
+    val `lease`: java.time.Duration? = null
+
+){
+
+
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_inboxitem_uniffi_trait_debug(FfiConverterTypeInboxItem.lower(this),
+        _status)
+}
+    )
+    }
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeInboxItem: FfiConverterRustBuffer<InboxItem> {
+    override fun read(buf: ByteBuffer): InboxItem {
+        return InboxItem(
+            FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterOptionalByteArray.read(buf),
+            FfiConverterTypeInboxPolicy.read(buf),
+            FfiConverterOptionalDuration.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: InboxItem) = (
+            FfiConverterString.allocationSize(value.`scope`) +
+            FfiConverterString.allocationSize(value.`key`) +
+            FfiConverterOptionalByteArray.allocationSize(value.`content`) +
+            FfiConverterTypeInboxPolicy.allocationSize(value.`policy`) +
+            FfiConverterOptionalDuration.allocationSize(value.`lease`)
+    )
+
+    override fun write(value: InboxItem, buf: ByteBuffer) {
+            FfiConverterString.write(value.`scope`, buf)
+            FfiConverterString.write(value.`key`, buf)
+            FfiConverterOptionalByteArray.write(value.`content`, buf)
+            FfiConverterTypeInboxPolicy.write(value.`policy`, buf)
+            FfiConverterOptionalDuration.write(value.`lease`, buf)
+    }
+}
+
+
+
+/**
+ * Names one run of an item, and fences earlier ones off.
+ */
+data class InboxRun (
+    /**
+     * The item's scope.
+     */
+    val `scope`: kotlin.String
+    ,
+    /**
+     * The item's key.
+     */
+    val `key`: kotlin.String
+    ,
+    /**
+     * 1 for the first run, and greater for each later one.
+     */
+    val `number`: kotlin.Long
+
+){
+
+
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_inboxrun_uniffi_trait_debug(FfiConverterTypeInboxRun.lower(this),
+        _status)
+}
+    )
+    }
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeInboxRun: FfiConverterRustBuffer<InboxRun> {
+    override fun read(buf: ByteBuffer): InboxRun {
+        return InboxRun(
+            FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterLong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: InboxRun) = (
+            FfiConverterString.allocationSize(value.`scope`) +
+            FfiConverterString.allocationSize(value.`key`) +
+            FfiConverterLong.allocationSize(value.`number`)
+    )
+
+    override fun write(value: InboxRun, buf: ByteBuffer) {
+            FfiConverterString.write(value.`scope`, buf)
+            FfiConverterString.write(value.`key`, buf)
+            FfiConverterLong.write(value.`number`, buf)
+    }
+}
+
+
+
+/**
+ * How long a scope remembers. An age only counts by the `Date` of a server that answered since the
+ * boot, as for submissions.
+ */
+data class InboxScope (
+    /**
+     * The scope.
+     */
+    val `name`: kotlin.String
+    ,
+    /**
+     * How long results are kept after their item was done.
+     */
+    val `keepResults`: java.time.Duration
+    ,
+    /**
+     * How long it is remembered after that that it was done: what comes again later runs again. Left
+     * out: for ever. Choose it longer than anything can come again.
+     */
+    val `keepKeys`: java.time.Duration? = null
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeInboxScope: FfiConverterRustBuffer<InboxScope> {
+    override fun read(buf: ByteBuffer): InboxScope {
+        return InboxScope(
+            FfiConverterString.read(buf),
+            FfiConverterDuration.read(buf),
+            FfiConverterOptionalDuration.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: InboxScope) = (
+            FfiConverterString.allocationSize(value.`name`) +
+            FfiConverterDuration.allocationSize(value.`keepResults`) +
+            FfiConverterOptionalDuration.allocationSize(value.`keepKeys`)
+    )
+
+    override fun write(value: InboxScope, buf: ByteBuffer) {
+            FfiConverterString.write(value.`name`, buf)
+            FfiConverterDuration.write(value.`keepResults`, buf)
+            FfiConverterOptionalDuration.write(value.`keepKeys`, buf)
     }
 }
 
@@ -4944,6 +6524,12 @@ data class OutboxConfig (
      * in it is held as `Restored`: see `OpenReport.restored`. Left out: copies aren't noticed.
      */
     val `installId`: kotlin.String? = null
+    ,
+    /**
+     * How long the inbox's scopes remember, each at most once. A scope that isn't named keeps results
+     * for 30 days, and that they were done for 90 more.
+     */
+    val `inboxScopes`: List<InboxScope> = listOf()
 
 ){
 
@@ -4977,6 +6563,7 @@ public object FfiConverterTypeOutboxConfig: FfiConverterRustBuffer<OutboxConfig>
             FfiConverterOptionalTypeTlsConfig.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterOptionalString.read(buf),
+            FfiConverterSequenceTypeInboxScope.read(buf),
         )
     }
 
@@ -4988,7 +6575,8 @@ public object FfiConverterTypeOutboxConfig: FfiConverterRustBuffer<OutboxConfig>
             FfiConverterOptionalString.allocationSize(value.`userAgent`) +
             FfiConverterOptionalTypeTlsConfig.allocationSize(value.`tls`) +
             FfiConverterOptionalString.allocationSize(value.`boot`) +
-            FfiConverterOptionalString.allocationSize(value.`installId`)
+            FfiConverterOptionalString.allocationSize(value.`installId`) +
+            FfiConverterSequenceTypeInboxScope.allocationSize(value.`inboxScopes`)
     )
 
     override fun write(value: OutboxConfig, buf: ByteBuffer) {
@@ -5000,6 +6588,7 @@ public object FfiConverterTypeOutboxConfig: FfiConverterRustBuffer<OutboxConfig>
             FfiConverterOptionalTypeTlsConfig.write(value.`tls`, buf)
             FfiConverterOptionalString.write(value.`boot`, buf)
             FfiConverterOptionalString.write(value.`installId`, buf)
+            FfiConverterSequenceTypeInboxScope.write(value.`inboxScopes`, buf)
     }
 }
 
@@ -5359,6 +6948,62 @@ public object FfiConverterTypeReconciled: FfiConverterRustBuffer<Reconciled> {
     override fun write(value: Reconciled, buf: ByteBuffer) {
             FfiConverterTypeSubmissionId.write(value.`id`, buf)
             FfiConverterOptionalTypeSnapshot.write(value.`snapshot`, buf)
+    }
+}
+
+
+
+/**
+ * What `append` returns, once the record is durable.
+ */
+data class RecordReceipt (
+    /**
+     * The record's own ID, as it stands in its `id_member`.
+     */
+    val `recordId`: kotlin.String
+    ,
+    /**
+     * The submission that it goes with. If the server refuses that for one of its records, or for its
+     * size, the others go on in new ones.
+     */
+    val `batch`: SubmissionId
+    ,
+    /**
+     * True if the caller has to schedule a background run; see `Receipt`.
+     */
+    val `runRequested`: kotlin.Boolean
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeRecordReceipt: FfiConverterRustBuffer<RecordReceipt> {
+    override fun read(buf: ByteBuffer): RecordReceipt {
+        return RecordReceipt(
+            FfiConverterString.read(buf),
+            FfiConverterTypeSubmissionId.read(buf),
+            FfiConverterBoolean.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: RecordReceipt) = (
+            FfiConverterString.allocationSize(value.`recordId`) +
+            FfiConverterTypeSubmissionId.allocationSize(value.`batch`) +
+            FfiConverterBoolean.allocationSize(value.`runRequested`)
+    )
+
+    override fun write(value: RecordReceipt, buf: ByteBuffer) {
+            FfiConverterString.write(value.`recordId`, buf)
+            FfiConverterTypeSubmissionId.write(value.`batch`, buf)
+            FfiConverterBoolean.write(value.`runRequested`, buf)
     }
 }
 
@@ -6160,6 +7805,26 @@ data class Stats (
      * The change feed's last cursor.
      */
     val `lastCursor`: kotlin.Long
+    ,
+    /**
+     * Runs of the inbox that began.
+     */
+    val `inboxRuns`: kotlin.Long
+    ,
+    /**
+     * Calls of the inbox's `begin` that met something done or under way.
+     */
+    val `inboxRepeats`: kotlin.Long
+    ,
+    /**
+     * Items of the inbox that wait for a decision.
+     */
+    val `inboxUncertain`: kotlin.Long
+    ,
+    /**
+     * Records that were appended to batches.
+     */
+    val `records`: kotlin.Long
 
 ){
 
@@ -6207,6 +7872,10 @@ public object FfiConverterTypeStats: FfiConverterRustBuffer<Stats> {
             FfiConverterDouble.read(buf),
             FfiConverterSequenceTypeSettleTimes.read(buf),
             FfiConverterLong.read(buf),
+            FfiConverterLong.read(buf),
+            FfiConverterLong.read(buf),
+            FfiConverterLong.read(buf),
+            FfiConverterLong.read(buf),
         )
     }
 
@@ -6241,7 +7910,11 @@ public object FfiConverterTypeStats: FfiConverterRustBuffer<Stats> {
             FfiConverterDouble.allocationSize(value.`reuseRefusedRate`) +
             FfiConverterDouble.allocationSize(value.`abnormalRetryRate`) +
             FfiConverterSequenceTypeSettleTimes.allocationSize(value.`timeToSettle`) +
-            FfiConverterLong.allocationSize(value.`lastCursor`)
+            FfiConverterLong.allocationSize(value.`lastCursor`) +
+            FfiConverterLong.allocationSize(value.`inboxRuns`) +
+            FfiConverterLong.allocationSize(value.`inboxRepeats`) +
+            FfiConverterLong.allocationSize(value.`inboxUncertain`) +
+            FfiConverterLong.allocationSize(value.`records`)
     )
 
     override fun write(value: Stats, buf: ByteBuffer) {
@@ -6276,6 +7949,10 @@ public object FfiConverterTypeStats: FfiConverterRustBuffer<Stats> {
             FfiConverterDouble.write(value.`abnormalRetryRate`, buf)
             FfiConverterSequenceTypeSettleTimes.write(value.`timeToSettle`, buf)
             FfiConverterLong.write(value.`lastCursor`, buf)
+            FfiConverterLong.write(value.`inboxRuns`, buf)
+            FfiConverterLong.write(value.`inboxRepeats`, buf)
+            FfiConverterLong.write(value.`inboxUncertain`, buf)
+            FfiConverterLong.write(value.`records`, buf)
     }
 }
 
@@ -6439,7 +8116,8 @@ data class Submission (
     /**
      * Latest-wins key, of the account, for writes that overwrite, for example `draft/42`: an older
      * submission of the key that hasn't been sent is superseded by this one. Only where the effect is
-     * `Overwrite`, or the server profile says `latest_wins`; not together with a lane.
+     * `Overwrite`, or the server profile says `latest_wins`, or for a `GET` without an effect, whose
+     * latest result `current` gives; not together with a lane.
      */
     val `replaces`: kotlin.String? = null
     ,
@@ -6617,6 +8295,78 @@ public object FfiConverterTypeTlsConfig: FfiConverterRustBuffer<TlsConfig> {
 
 
 /**
+ * An item that waits for a decision.
+ */
+data class UncertainItem (
+    /**
+     * Its scope.
+     */
+    val `scope`: kotlin.String
+    ,
+    /**
+     * Its key.
+     */
+    val `key`: kotlin.String
+    ,
+    /**
+     * When the lost run began, by this device's clock.
+     */
+    val `since`: java.time.Instant
+    ,
+    /**
+     * Runs so far.
+     */
+    val `runs`: kotlin.Long
+
+){
+
+
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_uncertainitem_uniffi_trait_debug(FfiConverterTypeUncertainItem.lower(this),
+        _status)
+}
+    )
+    }
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeUncertainItem: FfiConverterRustBuffer<UncertainItem> {
+    override fun read(buf: ByteBuffer): UncertainItem {
+        return UncertainItem(
+            FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterTimestamp.read(buf),
+            FfiConverterLong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: UncertainItem) = (
+            FfiConverterString.allocationSize(value.`scope`) +
+            FfiConverterString.allocationSize(value.`key`) +
+            FfiConverterTimestamp.allocationSize(value.`since`) +
+            FfiConverterLong.allocationSize(value.`runs`)
+    )
+
+    override fun write(value: UncertainItem, buf: ByteBuffer) {
+            FfiConverterString.write(value.`scope`, buf)
+            FfiConverterString.write(value.`key`, buf)
+            FfiConverterTimestamp.write(value.`since`, buf)
+            FfiConverterLong.write(value.`runs`, buf)
+    }
+}
+
+
+
+/**
  * How much of a body has been handed to the network. Less than before where a request is repeated:
  * it begins anew.
  */
@@ -6669,6 +8419,108 @@ public object FfiConverterTypeUploadProgress: FfiConverterRustBuffer<UploadProgr
             FfiConverterULong.write(value.`total`, buf)
     }
 }
+
+
+
+/**
+ * How records stand in a batch's body.
+ */
+sealed class BatchFormat {
+
+    /**
+     * A JSON array of the records.
+     */
+    object JsonArray : BatchFormat()
+
+
+    /**
+     * A JSON object with one member, an array of the records.
+     */
+    data class JsonObject(
+        /**
+         * The member's name, for example `events`.
+         */
+        val `member`: kotlin.String) : BatchFormat()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * A record in each line, `application/x-ndjson`.
+     */
+    object Ndjson : BatchFormat()
+
+
+
+
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeBatchFormat : FfiConverterRustBuffer<BatchFormat>{
+    override fun read(buf: ByteBuffer): BatchFormat {
+        return when(buf.getInt()) {
+            1 -> BatchFormat.JsonArray
+            2 -> BatchFormat.JsonObject(
+                FfiConverterString.read(buf),
+                )
+            3 -> BatchFormat.Ndjson
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: BatchFormat): ULong = when(value) {
+        is BatchFormat.JsonArray -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+            )
+        }
+        is BatchFormat.JsonObject -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`member`)
+            )
+        }
+        is BatchFormat.Ndjson -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+            )
+        }
+    }
+
+    override fun write(value: BatchFormat, buf: ByteBuffer) {
+        when(value) {
+            is BatchFormat.JsonArray -> {
+                buf.putInt(1)
+                Unit
+            }
+            is BatchFormat.JsonObject -> {
+                buf.putInt(2)
+                FfiConverterString.write(value.`member`, buf)
+                Unit
+            }
+            is BatchFormat.Ndjson -> {
+                buf.putInt(3)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
 
 
 
@@ -7511,6 +9363,696 @@ public object FfiConverterTypeIdError : FfiConverterRustBuffer<IdException> {
     }
 
 }
+
+
+
+/**
+ * What `begin` answers.
+ */
+sealed class InboxAnswer {
+
+    /**
+     * It is yours: do it now, then call `finish` or `fail`.
+     */
+    data class Run(
+        /**
+         * What names this run.
+         */
+        val `run`: dev.submitonce.internal.InboxRun) : InboxAnswer()
+
+    {
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_inboxanswer_uniffi_trait_debug(FfiConverterTypeInboxAnswer.lower(this),
+        _status)
+}
+    )
+    }
+        companion object
+    }
+
+    /**
+     * Somebody else is doing it: another task, or another process.
+     */
+    data class Busy(
+        /**
+         * Since when, by this device's clock.
+         */
+        val `since`: java.time.Instant) : InboxAnswer()
+
+    {
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_inboxanswer_uniffi_trait_debug(FfiConverterTypeInboxAnswer.lower(this),
+        _status)
+}
+    )
+    }
+        companion object
+    }
+
+    /**
+     * It was done before. Do nothing, and use the first result.
+     */
+    data class Done(
+        /**
+         * The first result, as `finish` was given it. Nothing if that was given none, or if it was
+         * dropped.
+         */
+        val `result`: kotlin.ByteArray?,
+        /**
+         * Retention has dropped the result; that it was done is still known.
+         */
+        val `dropped`: kotlin.Boolean,
+        /**
+         * When, by this device's clock.
+         */
+        val `at`: java.time.Instant) : InboxAnswer()
+
+    {
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_inboxanswer_uniffi_trait_debug(FfiConverterTypeInboxAnswer.lower(this),
+        _status)
+}
+    )
+    }
+        companion object
+    }
+
+    /**
+     * It may have happened: a run was lost, and the policy is `AtMostOnce`. Nothing runs until
+     * `decide`.
+     */
+    data class Uncertain(
+        /**
+         * When the lost run began, by this device's clock.
+         */
+        val `since`: java.time.Instant) : InboxAnswer()
+
+    {
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_inboxanswer_uniffi_trait_debug(FfiConverterTypeInboxAnswer.lower(this),
+        _status)
+}
+    )
+    }
+        companion object
+    }
+
+
+
+
+
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_inboxanswer_uniffi_trait_debug(FfiConverterTypeInboxAnswer.lower(this),
+        _status)
+}
+    )
+    }
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeInboxAnswer : FfiConverterRustBuffer<InboxAnswer>{
+    override fun read(buf: ByteBuffer): InboxAnswer {
+        return when(buf.getInt()) {
+            1 -> InboxAnswer.Run(
+                FfiConverterTypeInboxRun.read(buf),
+                )
+            2 -> InboxAnswer.Busy(
+                FfiConverterTimestamp.read(buf),
+                )
+            3 -> InboxAnswer.Done(
+                FfiConverterOptionalByteArray.read(buf),
+                FfiConverterBoolean.read(buf),
+                FfiConverterTimestamp.read(buf),
+                )
+            4 -> InboxAnswer.Uncertain(
+                FfiConverterTimestamp.read(buf),
+                )
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: InboxAnswer): ULong = when(value) {
+        is InboxAnswer.Run -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterTypeInboxRun.allocationSize(value.`run`)
+            )
+        }
+        is InboxAnswer.Busy -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterTimestamp.allocationSize(value.`since`)
+            )
+        }
+        is InboxAnswer.Done -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterOptionalByteArray.allocationSize(value.`result`)
+                + FfiConverterBoolean.allocationSize(value.`dropped`)
+                + FfiConverterTimestamp.allocationSize(value.`at`)
+            )
+        }
+        is InboxAnswer.Uncertain -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterTimestamp.allocationSize(value.`since`)
+            )
+        }
+    }
+
+    override fun write(value: InboxAnswer, buf: ByteBuffer) {
+        when(value) {
+            is InboxAnswer.Run -> {
+                buf.putInt(1)
+                FfiConverterTypeInboxRun.write(value.`run`, buf)
+                Unit
+            }
+            is InboxAnswer.Busy -> {
+                buf.putInt(2)
+                FfiConverterTimestamp.write(value.`since`, buf)
+                Unit
+            }
+            is InboxAnswer.Done -> {
+                buf.putInt(3)
+                FfiConverterOptionalByteArray.write(value.`result`, buf)
+                FfiConverterBoolean.write(value.`dropped`, buf)
+                FfiConverterTimestamp.write(value.`at`, buf)
+                Unit
+            }
+            is InboxAnswer.Uncertain -> {
+                buf.putInt(4)
+                FfiConverterTimestamp.write(value.`since`, buf)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
+ * A decision about an item that is uncertain.
+ */
+sealed class InboxDecision {
+
+    /**
+     * It happened, as the app or its user found out in another way.
+     */
+    data class Happened(
+        /**
+         * The result to give from now on, if one is known.
+         */
+        val `result`: kotlin.ByteArray?) : InboxDecision()
+
+    {
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_inboxdecision_uniffi_trait_debug(FfiConverterTypeInboxDecision.lower(this),
+        _status)
+}
+    )
+    }
+        companion object
+    }
+
+    /**
+     * It didn't happen, or may happen again: the next `begin` runs it.
+     */
+    object RunAgain : InboxDecision()
+
+
+
+
+
+
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_inboxdecision_uniffi_trait_debug(FfiConverterTypeInboxDecision.lower(this),
+        _status)
+}
+    )
+    }
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeInboxDecision : FfiConverterRustBuffer<InboxDecision>{
+    override fun read(buf: ByteBuffer): InboxDecision {
+        return when(buf.getInt()) {
+            1 -> InboxDecision.Happened(
+                FfiConverterOptionalByteArray.read(buf),
+                )
+            2 -> InboxDecision.RunAgain
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: InboxDecision): ULong = when(value) {
+        is InboxDecision.Happened -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterOptionalByteArray.allocationSize(value.`result`)
+            )
+        }
+        is InboxDecision.RunAgain -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+            )
+        }
+    }
+
+    override fun write(value: InboxDecision, buf: ByteBuffer) {
+        when(value) {
+            is InboxDecision.Happened -> {
+                buf.putInt(1)
+                FfiConverterOptionalByteArray.write(value.`result`, buf)
+                Unit
+            }
+            is InboxDecision.RunAgain -> {
+                buf.putInt(2)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+
+
+/**
+ * Why a call on an inbox was refused.
+ */
+sealed class InboxException: kotlin.Exception() {
+
+    /**
+     * The outbox was closed. Open it again.
+     */
+    class Closed(
+        ) : InboxException() {
+        override val message
+            get() = ""
+    }
+
+    /**
+     * A field of the input is not usable: fix it.
+     */
+    class Invalid(
+
+        /**
+         * The field.
+         */
+        val `field`: kotlin.String,
+
+        /**
+         * What is wrong with it.
+         */
+        val `problem`: kotlin.String
+        ) : InboxException() {
+        override val message
+            get() = "field=${ `field` }, problem=${ `problem` }"
+    }
+
+    /**
+     * The key came with another content before. Nothing was changed. Another thing to do needs
+     * another key.
+     */
+    class KeyReused(
+
+        /**
+         * The scope.
+         */
+        val `scope`: kotlin.String,
+
+        /**
+         * The key.
+         */
+        val `key`: kotlin.String
+        ) : InboxException() {
+        override val message
+            get() = "scope=${ `scope` }, key=${ `key` }"
+    }
+
+    /**
+     * The run isn't the one that counts any more: its time was over and another began, it was given
+     * up, or a decision was made. Nothing was changed. Ask `begin` for what stands.
+     */
+    class RunLost(
+
+        /**
+         * The scope.
+         */
+        val `scope`: kotlin.String,
+
+        /**
+         * The key.
+         */
+        val `key`: kotlin.String
+        ) : InboxException() {
+        override val message
+            get() = "scope=${ `scope` }, key=${ `key` }"
+    }
+
+    /**
+     * There is nothing to decide: the item isn't uncertain.
+     */
+    class NotUncertain(
+
+        /**
+         * The scope.
+         */
+        val `scope`: kotlin.String,
+
+        /**
+         * The key.
+         */
+        val `key`: kotlin.String
+        ) : InboxException() {
+        override val message
+            get() = "scope=${ `scope` }, key=${ `key` }"
+    }
+
+    /**
+     * A statement of the app isn't allowed, or failed. Nothing was changed.
+     */
+    class Statement(
+
+        /**
+         * Which one, from 1.
+         */
+        val `number`: kotlin.UInt,
+
+        /**
+         * What is wrong with it.
+         */
+        val `problem`: kotlin.String
+        ) : InboxException() {
+        override val message
+            get() = "number=${ `number` }, problem=${ `problem` }"
+    }
+
+    /**
+     * The database said no.
+     */
+    class Storage(
+
+        /**
+         * What it said.
+         */
+        val `storage`: StorageException
+        ) : InboxException() {
+        override val message
+            get() = "storage=${ `storage` }"
+    }
+
+
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_inboxerror_uniffi_trait_display(FfiConverterTypeInboxError.lower(this),
+        _status)
+}
+    )
+    }
+
+    companion object ErrorHandler : UniffiRustCallStatusErrorHandler<InboxException> {
+        override fun lift(error_buf: RustBuffer.ByValue): InboxException = FfiConverterTypeInboxError.lift(error_buf)
+    }
+
+
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeInboxError : FfiConverterRustBuffer<InboxException> {
+    override fun read(buf: ByteBuffer): InboxException {
+
+
+        return when(buf.getInt()) {
+            1 -> InboxException.Closed()
+            2 -> InboxException.Invalid(
+                FfiConverterString.read(buf),
+                FfiConverterString.read(buf),
+                )
+            3 -> InboxException.KeyReused(
+                FfiConverterString.read(buf),
+                FfiConverterString.read(buf),
+                )
+            4 -> InboxException.RunLost(
+                FfiConverterString.read(buf),
+                FfiConverterString.read(buf),
+                )
+            5 -> InboxException.NotUncertain(
+                FfiConverterString.read(buf),
+                FfiConverterString.read(buf),
+                )
+            6 -> InboxException.Statement(
+                FfiConverterUInt.read(buf),
+                FfiConverterString.read(buf),
+                )
+            7 -> InboxException.Storage(
+                FfiConverterTypeStorageError.read(buf),
+                )
+            else -> throw RuntimeException("invalid error enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: InboxException): ULong {
+        return when(value) {
+            is InboxException.Closed -> (
+                // Add the size for the Int that specifies the variant plus the size needed for all fields
+                4UL
+            )
+            is InboxException.Invalid -> (
+                // Add the size for the Int that specifies the variant plus the size needed for all fields
+                4UL
+                + FfiConverterString.allocationSize(value.`field`)
+                + FfiConverterString.allocationSize(value.`problem`)
+            )
+            is InboxException.KeyReused -> (
+                // Add the size for the Int that specifies the variant plus the size needed for all fields
+                4UL
+                + FfiConverterString.allocationSize(value.`scope`)
+                + FfiConverterString.allocationSize(value.`key`)
+            )
+            is InboxException.RunLost -> (
+                // Add the size for the Int that specifies the variant plus the size needed for all fields
+                4UL
+                + FfiConverterString.allocationSize(value.`scope`)
+                + FfiConverterString.allocationSize(value.`key`)
+            )
+            is InboxException.NotUncertain -> (
+                // Add the size for the Int that specifies the variant plus the size needed for all fields
+                4UL
+                + FfiConverterString.allocationSize(value.`scope`)
+                + FfiConverterString.allocationSize(value.`key`)
+            )
+            is InboxException.Statement -> (
+                // Add the size for the Int that specifies the variant plus the size needed for all fields
+                4UL
+                + FfiConverterUInt.allocationSize(value.`number`)
+                + FfiConverterString.allocationSize(value.`problem`)
+            )
+            is InboxException.Storage -> (
+                // Add the size for the Int that specifies the variant plus the size needed for all fields
+                4UL
+                + FfiConverterTypeStorageError.allocationSize(value.`storage`)
+            )
+        }
+    }
+
+    override fun write(value: InboxException, buf: ByteBuffer) {
+        when(value) {
+            is InboxException.Closed -> {
+                buf.putInt(1)
+                Unit
+            }
+            is InboxException.Invalid -> {
+                buf.putInt(2)
+                FfiConverterString.write(value.`field`, buf)
+                FfiConverterString.write(value.`problem`, buf)
+                Unit
+            }
+            is InboxException.KeyReused -> {
+                buf.putInt(3)
+                FfiConverterString.write(value.`scope`, buf)
+                FfiConverterString.write(value.`key`, buf)
+                Unit
+            }
+            is InboxException.RunLost -> {
+                buf.putInt(4)
+                FfiConverterString.write(value.`scope`, buf)
+                FfiConverterString.write(value.`key`, buf)
+                Unit
+            }
+            is InboxException.NotUncertain -> {
+                buf.putInt(5)
+                FfiConverterString.write(value.`scope`, buf)
+                FfiConverterString.write(value.`key`, buf)
+                Unit
+            }
+            is InboxException.Statement -> {
+                buf.putInt(6)
+                FfiConverterUInt.write(value.`number`, buf)
+                FfiConverterString.write(value.`problem`, buf)
+                Unit
+            }
+            is InboxException.Storage -> {
+                buf.putInt(7)
+                FfiConverterTypeStorageError.write(value.`storage`, buf)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+
+}
+
+
+
+/**
+ * What a run that failed knows of its effect.
+ */
+
+enum class InboxFailure {
+
+    /**
+     * Nothing happened. The next `begin` runs it, by either policy.
+     */
+    NOTHING_HAPPENED,
+    /**
+     * It may have happened. The policy decides, as for a run that was lost.
+     */
+    MAY_HAVE_HAPPENED;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeInboxFailure: FfiConverterRustBuffer<InboxFailure> {
+    override fun read(buf: ByteBuffer) = try {
+
+        InboxFailure.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: InboxFailure) = 4UL
+
+    override fun write(value: InboxFailure, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
+ * What to do when a run was lost: its process was killed, or its time was over. A kill after the effect
+ * can't be told from one before it.
+ */
+
+enum class InboxPolicy {
+
+    /**
+     * It never runs a second time by itself: `Uncertain` is answered until somebody decides. For what
+     * must not happen twice, and can't be recognised where it happens: a payment, a message sent.
+     */
+    AT_MOST_ONCE,
+    /**
+     * It runs again. For what may happen twice without harm, since it overwrites or is recognised where
+     * it happens: a notification with an ID, a cache cleaned, a row written with `finish_with`.
+     */
+    AT_LEAST_ONCE;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeInboxPolicy: FfiConverterRustBuffer<InboxPolicy> {
+    override fun read(buf: ByteBuffer) = try {
+
+        InboxPolicy.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: InboxPolicy) = 4UL
+
+    override fun write(value: InboxPolicy, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
 
 
 
@@ -9120,7 +11662,12 @@ enum class RejectReason {
      * A submission that it depends on ended without success, or one before it in its lane whose
      * policy is `RejectRest`.
      */
-    DEPENDENCY;
+    DEPENDENCY,
+    /**
+     * The server refused a batch for its size or for one of its records: its records go on in two new
+     * batches.
+     */
+    SPLIT;
 
 
 
@@ -9673,6 +12220,226 @@ public object FfiConverterTypeSignOut: FfiConverterRustBuffer<SignOut> {
 
     override fun write(value: SignOut, buf: ByteBuffer) {
         buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
+ * A value of SQLite's.
+ */
+sealed class SqlValue {
+
+    /**
+     * NULL.
+     */
+    object Null : SqlValue()
+
+
+    /**
+     * A whole number.
+     */
+    data class Integer(
+        /**
+         * It.
+         */
+        val `value`: kotlin.Long) : SqlValue()
+
+    {
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_sqlvalue_uniffi_trait_debug(FfiConverterTypeSqlValue.lower(this),
+        _status)
+}
+    )
+    }
+        companion object
+    }
+
+    /**
+     * A floating-point number.
+     */
+    data class Real(
+        /**
+         * It.
+         */
+        val `value`: kotlin.Double) : SqlValue()
+
+    {
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_sqlvalue_uniffi_trait_debug(FfiConverterTypeSqlValue.lower(this),
+        _status)
+}
+    )
+    }
+        companion object
+    }
+
+    /**
+     * A text.
+     */
+    data class Text(
+        /**
+         * It.
+         */
+        val `value`: kotlin.String) : SqlValue()
+
+    {
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_sqlvalue_uniffi_trait_debug(FfiConverterTypeSqlValue.lower(this),
+        _status)
+}
+    )
+    }
+        companion object
+    }
+
+    /**
+     * Bytes.
+     */
+    data class Blob(
+        /**
+         * They.
+         */
+        val `value`: kotlin.ByteArray) : SqlValue()
+
+    {
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_sqlvalue_uniffi_trait_debug(FfiConverterTypeSqlValue.lower(this),
+        _status)
+}
+    )
+    }
+        companion object
+    }
+
+
+
+
+
+
+
+    // The local Rust `Display`/`Debug` implementation.
+    override fun toString(): String {
+        return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_submit_once_fn_method_sqlvalue_uniffi_trait_debug(FfiConverterTypeSqlValue.lower(this),
+        _status)
+}
+    )
+    }
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeSqlValue : FfiConverterRustBuffer<SqlValue>{
+    override fun read(buf: ByteBuffer): SqlValue {
+        return when(buf.getInt()) {
+            1 -> SqlValue.Null
+            2 -> SqlValue.Integer(
+                FfiConverterLong.read(buf),
+                )
+            3 -> SqlValue.Real(
+                FfiConverterDouble.read(buf),
+                )
+            4 -> SqlValue.Text(
+                FfiConverterString.read(buf),
+                )
+            5 -> SqlValue.Blob(
+                FfiConverterByteArray.read(buf),
+                )
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: SqlValue): ULong = when(value) {
+        is SqlValue.Null -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+            )
+        }
+        is SqlValue.Integer -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterLong.allocationSize(value.`value`)
+            )
+        }
+        is SqlValue.Real -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterDouble.allocationSize(value.`value`)
+            )
+        }
+        is SqlValue.Text -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`value`)
+            )
+        }
+        is SqlValue.Blob -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterByteArray.allocationSize(value.`value`)
+            )
+        }
+    }
+
+    override fun write(value: SqlValue, buf: ByteBuffer) {
+        when(value) {
+            is SqlValue.Null -> {
+                buf.putInt(1)
+                Unit
+            }
+            is SqlValue.Integer -> {
+                buf.putInt(2)
+                FfiConverterLong.write(value.`value`, buf)
+                Unit
+            }
+            is SqlValue.Real -> {
+                buf.putInt(3)
+                FfiConverterDouble.write(value.`value`, buf)
+                Unit
+            }
+            is SqlValue.Text -> {
+                buf.putInt(4)
+                FfiConverterString.write(value.`value`, buf)
+                Unit
+            }
+            is SqlValue.Blob -> {
+                buf.putInt(5)
+                FfiConverterByteArray.write(value.`value`, buf)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
     }
 }
 
@@ -11041,6 +13808,38 @@ public object FfiConverterOptionalTypeDrainReport: FfiConverterRustBuffer<DrainR
 /**
  * @suppress
  */
+public object FfiConverterOptionalTypeFetched: FfiConverterRustBuffer<Fetched?> {
+    override fun read(buf: ByteBuffer): Fetched? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeFetched.read(buf)
+    }
+
+    override fun allocationSize(value: Fetched?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeFetched.allocationSize(value)
+        }
+    }
+
+    override fun write(value: Fetched?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeFetched.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterOptionalTypeHeaderCondition: FfiConverterRustBuffer<HeaderCondition?> {
     override fun read(buf: ByteBuffer): HeaderCondition? {
         if (buf.get().toInt() == 0) {
@@ -11361,6 +14160,38 @@ public object FfiConverterOptionalTypeUploadProgress: FfiConverterRustBuffer<Upl
 /**
  * @suppress
  */
+public object FfiConverterOptionalTypeBatchFormat: FfiConverterRustBuffer<BatchFormat?> {
+    override fun read(buf: ByteBuffer): BatchFormat? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeBatchFormat.read(buf)
+    }
+
+    override fun allocationSize(value: BatchFormat?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeBatchFormat.allocationSize(value)
+        }
+    }
+
+    override fun write(value: BatchFormat?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeBatchFormat.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterOptionalTypeEffect: FfiConverterRustBuffer<Effect?> {
     override fun read(buf: ByteBuffer): Effect? {
         if (buf.get().toInt() == 0) {
@@ -11585,6 +14416,38 @@ public object FfiConverterOptionalTypeWaitingFor: FfiConverterRustBuffer<Waiting
 /**
  * @suppress
  */
+public object FfiConverterOptionalTypeSubmissionId: FfiConverterRustBuffer<SubmissionId?> {
+    override fun read(buf: ByteBuffer): SubmissionId? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeSubmissionId.read(buf)
+    }
+
+    override fun allocationSize(value: SubmissionId?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeSubmissionId.allocationSize(value)
+        }
+    }
+
+    override fun write(value: SubmissionId?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeSubmissionId.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterSequenceString: FfiConverterRustBuffer<List<kotlin.String>> {
     override fun read(buf: ByteBuffer): List<kotlin.String> {
         val len = buf.getInt()
@@ -11659,6 +14522,62 @@ public object FfiConverterSequenceTypeAnswerRule: FfiConverterRustBuffer<List<An
         buf.putInt(value.size)
         value.iterator().forEach {
             FfiConverterTypeAnswerRule.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterSequenceTypeAppRow: FfiConverterRustBuffer<List<AppRow>> {
+    override fun read(buf: ByteBuffer): List<AppRow> {
+        val len = buf.getInt()
+        return List<AppRow>(len) {
+            FfiConverterTypeAppRow.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<AppRow>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeAppRow.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<AppRow>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeAppRow.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterSequenceTypeAppStatement: FfiConverterRustBuffer<List<AppStatement>> {
+    override fun read(buf: ByteBuffer): List<AppStatement> {
+        val len = buf.getInt()
+        return List<AppStatement>(len) {
+            FfiConverterTypeAppStatement.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<AppStatement>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeAppStatement.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<AppStatement>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeAppStatement.write(it, buf)
         }
     }
 }
@@ -11781,6 +14700,34 @@ public object FfiConverterSequenceTypeHeldCount: FfiConverterRustBuffer<List<Hel
 /**
  * @suppress
  */
+public object FfiConverterSequenceTypeInboxScope: FfiConverterRustBuffer<List<InboxScope>> {
+    override fun read(buf: ByteBuffer): List<InboxScope> {
+        val len = buf.getInt()
+        return List<InboxScope>(len) {
+            FfiConverterTypeInboxScope.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<InboxScope>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeInboxScope.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<InboxScope>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeInboxScope.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterSequenceTypeParentPart: FfiConverterRustBuffer<List<ParentPart>> {
     override fun read(buf: ByteBuffer): List<ParentPart> {
         val len = buf.getInt()
@@ -11893,6 +14840,34 @@ public object FfiConverterSequenceTypeReconciled: FfiConverterRustBuffer<List<Re
 /**
  * @suppress
  */
+public object FfiConverterSequenceTypeRecordReceipt: FfiConverterRustBuffer<List<RecordReceipt>> {
+    override fun read(buf: ByteBuffer): List<RecordReceipt> {
+        val len = buf.getInt()
+        return List<RecordReceipt>(len) {
+            FfiConverterTypeRecordReceipt.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<RecordReceipt>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeRecordReceipt.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<RecordReceipt>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeRecordReceipt.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterSequenceTypeSettleTimes: FfiConverterRustBuffer<List<SettleTimes>> {
     override fun read(buf: ByteBuffer): List<SettleTimes> {
         val len = buf.getInt()
@@ -11977,6 +14952,34 @@ public object FfiConverterSequenceTypeSubmission: FfiConverterRustBuffer<List<Su
 /**
  * @suppress
  */
+public object FfiConverterSequenceTypeUncertainItem: FfiConverterRustBuffer<List<UncertainItem>> {
+    override fun read(buf: ByteBuffer): List<UncertainItem> {
+        val len = buf.getInt()
+        return List<UncertainItem>(len) {
+            FfiConverterTypeUncertainItem.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<UncertainItem>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeUncertainItem.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<UncertainItem>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeUncertainItem.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterSequenceTypeUploadProgress: FfiConverterRustBuffer<List<UploadProgress>> {
     override fun read(buf: ByteBuffer): List<UploadProgress> {
         val len = buf.getInt()
@@ -12023,6 +15026,34 @@ public object FfiConverterSequenceTypeRunNetwork: FfiConverterRustBuffer<List<Ru
         buf.putInt(value.size)
         value.iterator().forEach {
             FfiConverterTypeRunNetwork.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterSequenceTypeSqlValue: FfiConverterRustBuffer<List<SqlValue>> {
+    override fun read(buf: ByteBuffer): List<SqlValue> {
+        val len = buf.getInt()
+        return List<SqlValue>(len) {
+            FfiConverterTypeSqlValue.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<SqlValue>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeSqlValue.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<SqlValue>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeSqlValue.write(it, buf)
         }
     }
 }

@@ -1,0 +1,1 @@
+//! Batches: submissions that are put together from records.
