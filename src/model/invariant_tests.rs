@@ -75,7 +75,7 @@ fn a_final_state_never_changes_and_takes_every_event() {
     let finals = visible_states()
         .into_iter()
         .filter(SubmissionState::is_final);
-    assert_eq!(finals.count(), 5 + 8);
+    assert_eq!(finals.count(), 5 + 9);
 }
 
 /// P5.
