@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row};
 
+use super::inbox::Authorizer;
+use super::salvage_app;
 use super::salvage_mend::{self, Known, Last};
 use crate::clock::Now;
 use crate::error::StorageError;
@@ -31,6 +33,7 @@ type Sql<T> = Result<T, rusqlite::Error>;
 pub(super) fn copy(
     from: &Connection,
     into: &Connection,
+    authorizer: &Authorizer,
     now: &Now,
     high_water: i64,
 ) -> Result<Saved, StorageError> {
@@ -39,6 +42,12 @@ pub(super) fn copy(
     for table in tables(into)? {
         copy_table(from, into, &table, high_water)?;
     }
+    salvage_app::copy(from, into, authorizer, high_water)?;
+    // Whoever runs something is gone.
+    into.execute(
+        "UPDATE inbox SET owner = NULL, boot = NULL, lease_uptime = NULL WHERE state = 'running'",
+        [],
+    )?;
     let known = known(from, high_water)?;
     let feed = sequence(from, "change")?;
     sequences(from, into)?;
@@ -112,15 +121,21 @@ pub(super) fn columns(from: &Connection, into: &Connection, table: &str) -> Sql<
     Ok(both)
 }
 
-fn copy_table(from: &Connection, into: &Connection, table: &str, far: i64) -> Sql<()> {
+pub(super) fn copy_table(
+    from: &Connection,
+    into: &Connection,
+    table: &str,
+    far: i64,
+) -> Sql<()> {
     let columns = columns(from, into, table)?;
     if columns.is_empty() {
         return Ok(());
     }
-    let list = columns.join(", ");
+    let quoted: Vec<String> = columns.iter().map(|column| quote(column)).collect();
+    let (list, name) = (quoted.join(", "), quote(table));
     let places = vec!["?"; columns.len()].join(", ");
     let mut insert = into.prepare(&format!(
-        "INSERT OR IGNORE INTO {table} ({list}) VALUES ({places})"
+        "INSERT OR IGNORE INTO {name} ({list}) VALUES ({places})"
     ))?;
     let mut copy = |row: &Row<'_>| -> Sql<()> {
         let mut values = Vec::with_capacity(columns.len());
@@ -140,12 +155,17 @@ fn copy_table(from: &Connection, into: &Connection, table: &str, far: i64) -> Sq
             done => done.map(|_| ()),
         }
     };
-    let has_rowid = into.prepare(&format!("SELECT rowid FROM {table} LIMIT 0"));
+    let has_rowid = into.prepare(&format!("SELECT rowid FROM {name} LIMIT 0"));
     if has_rowid.is_ok() {
         walk(from, table, &list, far, &mut copy)
     } else {
         walk_keys(from, table, &list, &columns, &mut copy)
     }
+}
+
+/// A name that may be a word of SQL: those of the app's own tables.
+fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// Keys and digests have one length. Without its own, a submission can't be told from another.
@@ -179,8 +199,9 @@ fn walk(
     far: i64,
     visit: &mut dyn FnMut(&Row<'_>) -> Sql<()>,
 ) -> Sql<()> {
+    let name = quote(table);
     let end = |which: &str| -> Sql<Option<i64>> {
-        let found = from.query_row(&format!("SELECT {which}(rowid) FROM {table}"), [], |row| {
+        let found = from.query_row(&format!("SELECT {which}(rowid) FROM {name}"), [], |row| {
             row.get::<_, Option<i64>>(0)
         });
         Ok(readable(found)?.map(Option::unwrap_or_default))
@@ -190,7 +211,7 @@ fn walk(
     // Decided results have negative numbers.
     let first = end("min")?.unwrap_or(-far);
     let sql =
-        format!("SELECT {list}, rowid FROM {table} WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid");
+        format!("SELECT {list}, rowid FROM {name} WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid");
     let Some(mut statement) = readable(from.prepare(&sql))? else {
         return Ok(());
     };
@@ -233,8 +254,9 @@ fn walk_keys(
     let Some(key) = columns.first() else {
         return Ok(());
     };
+    let (name, key) = (quote(table), quote(key));
     for direction in ["ASC", "DESC"] {
-        let sql = format!("SELECT {list} FROM {table} ORDER BY {key} {direction}");
+        let sql = format!("SELECT {list} FROM {name} ORDER BY {key} {direction}");
         let Some(mut statement) = readable(from.prepare(&sql))? else {
             return Ok(());
         };
@@ -285,7 +307,7 @@ fn known(from: &Connection, high_water: i64) -> Sql<BTreeMap<[u8; 16], Known>> {
 }
 
 /// The highest number that a table ever had, as far as it can be read.
-fn sequence(connection: &Connection, table: &str) -> Sql<Option<i64>> {
+pub(super) fn sequence(connection: &Connection, table: &str) -> Sql<Option<i64>> {
     let found = connection
         .query_row(
             "SELECT seq FROM sqlite_sequence WHERE name = ?1",
