@@ -48,6 +48,14 @@ mod gates;
 mod guards;
 #[path = "logic/histories.rs"]
 mod histories;
+#[path = "logic/inbox.rs"]
+mod inbox;
+#[path = "logic/inbox_kept.rs"]
+mod inbox_kept;
+#[path = "logic/inbox_random.rs"]
+mod inbox_random;
+#[path = "logic/inbox_statements.rs"]
+mod inbox_statements;
 #[path = "logic/intents.rs"]
 mod intents;
 #[path = "logic/isolation.rs"]

@@ -121,12 +121,7 @@ pub(super) fn columns(from: &Connection, into: &Connection, table: &str) -> Sql<
     Ok(both)
 }
 
-pub(super) fn copy_table(
-    from: &Connection,
-    into: &Connection,
-    table: &str,
-    far: i64,
-) -> Sql<()> {
+pub(super) fn copy_table(from: &Connection, into: &Connection, table: &str, far: i64) -> Sql<()> {
     let columns = columns(from, into, table)?;
     if columns.is_empty() {
         return Ok(());

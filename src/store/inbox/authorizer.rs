@@ -36,12 +36,12 @@ impl Authorizer {
             asked: Mutex::new(None),
         });
         let asking = Arc::clone(&authorizer);
-        connection.authorizer(Some(
-            move |context: AuthContext<'_>| match lock(&asking.asked).as_mut() {
+        connection.authorizer(Some(move |context: AuthContext<'_>| {
+            match lock(&asking.asked).as_mut() {
                 None => Authorization::Allow,
                 Some(asked) => asked.ask(&context),
-            },
-        ))?;
+            }
+        }))?;
         Ok(authorizer)
     }
 
@@ -100,7 +100,12 @@ fn is_sqlite(name: &str) -> bool {
 impl Asked {
     fn ask(&mut self, context: &AuthContext<'_>) -> Authorization {
         self.anything = true;
-        let allowed = match context.database_name {
+        let database = match context.action {
+            // What is told beside it here may be a column's name.
+            AuthAction::AlterTable { database_name, .. } => Some(database_name),
+            _ => context.database_name,
+        };
+        let allowed = match database {
             None | Some("main") => self.allow(&context.action),
             // Renaming looks for what may depend on a name there.
             Some("temp") => match context.action {
@@ -166,6 +171,8 @@ impl Asked {
                 trigger_name,
                 table_name,
             } => self.allow_schema(&[trigger_name, table_name]),
+            // As a part of making an index.
+            AuthAction::Reindex { .. } if self.changes_schema => Ok(()),
             AuthAction::CreateTempTable { .. }
             | AuthAction::CreateTempIndex { .. }
             | AuthAction::CreateTempView { .. }

@@ -1,0 +1,473 @@
+//! What the inbox keeps, and for how long: on a full disk, over the years, in a damaged file and in a
+//! copy.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use submit_once::{
+    AppStatement, InboxAnswer, InboxDecision, InboxError, InboxFailure, InboxItem, InboxPolicy,
+    InboxScope, Outbox, SqlValue, StorageError,
+};
+
+use super::inbox::{inbox, is_busy, is_uncertain, kill, least, most, result, run};
+use crate::common::sim::{World, drain, order, simulate};
+use crate::common::{Place, vfs};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+fn sql(text: &str) -> AppStatement {
+    AppStatement::new(text, [])
+}
+
+fn count(place: &Place, of: &str) -> i64 {
+    let sql = format!("SELECT count(*) FROM inbox WHERE {of}");
+    place.sql().query_row(&sql, [], |row| row.get(0)).unwrap()
+}
+
+fn is_dropped(outbox: &Arc<Outbox>, item: InboxItem) -> bool {
+    let InboxAnswer::Done {
+        result, dropped, ..
+    } = inbox(outbox).begin(item).unwrap()
+    else {
+        panic!("not done");
+    };
+    assert!(!dropped || result.is_none());
+    dropped
+}
+
+/// A server tells the time, and retention does all that it will.
+async fn forget(outbox: &Outbox, slot: &str) {
+    outbox.submit(order(outbox, slot)).unwrap();
+    drain(outbox).await;
+    while outbox.retain().unwrap() {}
+}
+
+/// P11: what is done, or under way, is known on a full disk, and what was done can be recorded.
+#[test]
+fn a_full_disk_begins_nothing_and_forgets_nothing() {
+    let place = Place::new();
+    simulate(1, |world| async move {
+        let world = World {
+            vfs: Some(vfs::register()),
+            ..world
+        };
+        let outbox = world.open(&place);
+        let disk = vfs::disk(&place.database());
+        let done = run(&inbox(&outbox), most("done"));
+        inbox(&outbox).finish(done, Some(b"r".to_vec())).unwrap();
+        let under_way = run(&inbox(&outbox), most("under way"));
+        disk.full.store(true, Ordering::SeqCst);
+        assert_eq!(result(&inbox(&outbox), most("done")), Some(b"r".to_vec()));
+        assert!(is_busy(&inbox(&outbox), most("under way")));
+        let full = InboxError::Storage {
+            storage: StorageError::Full,
+        };
+        assert_eq!(inbox(&outbox).begin(most("new")), Err(full.clone()));
+        let statement = vec![sql("CREATE TABLE app_t (a)")];
+        let ballast = place.folder().join("outbox.sqlite3-ballast");
+        assert!(ballast.exists());
+        let finished = inbox(&outbox).finish_with(under_way.clone(), None, statement.clone());
+        assert_eq!(finished, Err(full));
+        assert!(!ballast.exists(), "given up for the record");
+        disk.full.store(false, Ordering::SeqCst);
+        inbox(&outbox)
+            .finish_with(under_way, None, statement)
+            .unwrap();
+        assert_eq!(run(&inbox(&outbox), most("new")).number, 1);
+    });
+}
+
+#[test]
+fn results_go_first_and_then_the_memory_of_them_as_the_scope_says() {
+    let place = Place::new();
+    simulate(2, |world| async move {
+        let scope = |name: &str, results: u32, keys: Option<u32>| InboxScope {
+            name: name.to_owned(),
+            keep_results: results * DAY,
+            keep_keys: keys.map(|days| days * DAY),
+        };
+        let mut config = world.config(&place);
+        config.inbox_scopes = vec![scope("brief", 1, Some(1)), scope("ever", 2, None)];
+        let outbox = world.open_with(config);
+        let item = |scope: &str| InboxItem::new(scope, "k", InboxPolicy::AtMostOnce);
+        for scope in ["brief", "ever", "push"] {
+            let one = run(&inbox(&outbox), item(scope));
+            inbox(&outbox).finish(one, Some(b"r".to_vec())).unwrap();
+        }
+        let given_none = run(&inbox(&outbox), most("given none"));
+        inbox(&outbox).finish(given_none, None).unwrap();
+        let doubt = run(&inbox(&outbox), most("doubt"));
+        inbox(&outbox)
+            .fail(doubt, InboxFailure::MayHaveHappened)
+            .unwrap();
+        let nothing = run(&inbox(&outbox), most("nothing"));
+        inbox(&outbox)
+            .fail(nothing, InboxFailure::NothingHappened)
+            .unwrap();
+        run(&inbox(&outbox), least("lost"));
+        let mut day = 0;
+        // By day: the results of these are there, or dropped, or all is forgotten.
+        for (until, brief, ever, push) in [
+            (1, Some(false), Some(false), Some(false)),
+            (2, Some(true), Some(false), Some(false)),
+            (3, None, Some(true), Some(false)),
+            (30, None, Some(true), Some(false)),
+            (31, None, Some(true), Some(true)),
+            (120, None, Some(true), Some(true)),
+            (121, None, Some(true), None),
+        ] {
+            let back = Duration::from_secs(if day == 0 { 60 } else { 0 });
+            world.pass((until - day) * DAY - back).await;
+            day = until;
+            forget(&outbox, &format!("order {until}")).await;
+            for (scope, stands) in [("brief", brief), ("ever", ever), ("push", push)] {
+                let rows = count(&place, &format!("scope = '{scope}' AND key = 'k'"));
+                assert_eq!(rows == 1, stands.is_some(), "{scope} on day {until}");
+                if let Some(dropped) = stands {
+                    assert_eq!(
+                        is_dropped(&outbox, item(scope)),
+                        dropped,
+                        "{scope} on day {until}"
+                    );
+                }
+            }
+            if push.is_some() {
+                assert_eq!(result(&inbox(&outbox), most("given none")), None);
+            }
+            let young = i64::from(push.is_some());
+            assert_eq!(count(&place, "state = 'free'"), young);
+            assert_eq!(count(&place, "key = 'lost'"), young);
+        }
+        world.pass(1_000 * DAY).await;
+        forget(&outbox, "later").await;
+        assert!(is_uncertain(&inbox(&outbox), most("doubt")));
+        assert!(is_dropped(&outbox, item("ever")));
+        assert_eq!(run(&inbox(&outbox), item("push")).number, 1);
+    });
+}
+
+/// A device that wakes up with a wrong clock forgets nothing that it will need in a minute.
+#[test]
+fn without_the_time_of_a_server_nothing_is_forgotten() {
+    let place = Place::new();
+    simulate(3, |world| async move {
+        let outbox = world.open(&place);
+        let one = run(&inbox(&outbox), most("k"));
+        inbox(&outbox).finish(one, Some(b"r".to_vec())).unwrap();
+        world.clock.set_wall_by(400 * 86_400_000);
+        forget(&outbox, "the server's clock is right").await;
+        outbox.close();
+        world.clock.reboot();
+        world.pass(400 * DAY).await;
+        let outbox = world.open(&place);
+        while outbox.retain().unwrap() {}
+        assert_eq!(result(&inbox(&outbox), most("k")), Some(b"r".to_vec()));
+    });
+}
+
+#[test]
+fn a_step_forgets_some_and_comes_to_every_scope() {
+    let place = Place::new();
+    simulate(4, |world| async move {
+        let outbox = world.open(&place);
+        let done = |scope: &str, key: &str| {
+            let item = InboxItem::new(scope, key, InboxPolicy::AtMostOnce);
+            let one = run(&inbox(&outbox), item);
+            inbox(&outbox).finish(one, Some(b"r".to_vec())).unwrap();
+        };
+        for n in 0..300 {
+            done("one", &format!("{n}"));
+        }
+        for n in 0..100 {
+            done(&format!("scope {n}"), "k");
+        }
+        world.pass(31 * DAY).await;
+        outbox.submit(order(&outbox, "time")).unwrap();
+        drain(&outbox).await;
+        let mut before = count(&place, "dropped = 1");
+        while outbox.retain().unwrap() {
+            let now = count(&place, "dropped = 1");
+            assert!(now - before <= 160, "{} at once", now - before);
+            before = now;
+        }
+        assert_eq!(count(&place, "dropped = 0"), 0);
+        world.pass(91 * DAY).await;
+        forget(&outbox, "more time").await;
+        assert_eq!(count(&place, "1"), 0);
+    });
+}
+
+/// A result that isn't the one that was stored is never given; that it was done is.
+#[test]
+fn a_damaged_result_is_dropped_and_stays_done() {
+    let place = Place::new();
+    simulate(5, |world| async move {
+        let outbox = world.open(&place);
+        for key in ["result", "checksum", "fingerprint", "gone"] {
+            let one = run(&inbox(&outbox), most(key));
+            inbox(&outbox).finish(one, Some(b"r".to_vec())).unwrap();
+        }
+        outbox.close();
+        let raw = place.sql();
+        raw.execute_batch(
+            "DROP TRIGGER inbox_final;
+             UPDATE inbox SET result = x'00' WHERE key = 'result';
+             UPDATE inbox SET checksum = NULL WHERE key = 'checksum';
+             UPDATE inbox SET result = NULL WHERE key = 'gone';",
+        )
+        .unwrap();
+        raw.execute_batch(
+            include_str!("../../src/store/schema/0005_records.sql")
+                .split_once("-- Done is final")
+                .map(|(_, rest)| {
+                    rest.split_once('\n')
+                        .unwrap()
+                        .1
+                        .split_once("CREATE TRIGGER inbox_named")
+                        .unwrap()
+                        .0
+                })
+                .unwrap(),
+        )
+        .unwrap();
+        drop(raw);
+        let outbox = world.open(&place);
+        for key in ["result", "checksum", "gone"] {
+            assert!(is_dropped(&outbox, most(key)), "{key}");
+        }
+        assert!(!is_dropped(&outbox, most("fingerprint")));
+    });
+}
+
+/// Of a damaged file the once-records and the app's tables are saved. Whoever ran something is gone.
+#[test]
+fn a_salvaged_file_has_its_once_records_and_the_apps_tables() {
+    let place = Place::new();
+    simulate(6, |world| async move {
+        let outbox = world.open(&place);
+        let done = run(&inbox(&outbox), most("done"));
+        let statements = vec![
+            sql("CREATE TABLE \"app_group\" (a INTEGER PRIMARY KEY AUTOINCREMENT, \"order\" TEXT UNIQUE,
+                c REFERENCES app_group (a))"),
+            sql("CREATE TABLE app_plain (k TEXT PRIMARY KEY, v BLOB) STRICT, WITHOUT ROWID"),
+            sql("CREATE TABLE app_log (a)"),
+            sql("CREATE INDEX app_i ON app_group (c)"),
+            sql("CREATE VIEW app_v AS SELECT \"order\" FROM app_group"),
+            sql("CREATE TRIGGER app_tr AFTER INSERT ON app_group BEGIN
+                INSERT INTO app_log VALUES (NEW.a); END"),
+            sql("INSERT INTO app_group (a, \"order\", c) VALUES (7, 'x', NULL), (9, 'y', 7)"),
+            sql("DELETE FROM app_group WHERE a = 9"),
+            sql("INSERT INTO app_plain VALUES ('k', x'00ff')"),
+        ];
+        inbox(&outbox)
+            .finish_with(done, Some(b"r".to_vec()), statements)
+            .unwrap();
+        for item in [most("once"), least("again")] {
+            run(&inbox(&outbox), item);
+        }
+        let doubt = run(&inbox(&outbox), most("doubt"));
+        inbox(&outbox)
+            .fail(doubt, InboxFailure::MayHaveHappened)
+            .unwrap();
+        for n in 0..300 {
+            outbox.submit(order(&outbox, &format!("{n}"))).unwrap();
+        }
+        outbox.close();
+        break_table(&place, "change");
+        let outbox = world.open(&place);
+        assert!(outbox.open_report().salvaged.is_some());
+        let inbox = inbox(&outbox);
+        assert_eq!(result(&inbox, most("done")), Some(b"r".to_vec()));
+        assert!(is_uncertain(&inbox, most("once")));
+        assert_eq!(run(&inbox, least("again")).number, 2);
+        assert!(is_uncertain(&inbox, most("doubt")));
+        let rows = |query: &str| -> Vec<Vec<SqlValue>> {
+            let rows = inbox.query(sql(query)).unwrap();
+            rows.into_iter().map(|row| row.values).collect()
+        };
+        assert_eq!(rows("SELECT * FROM app_v"), [["x".into()]]);
+        assert_eq!(
+            rows("SELECT k, v FROM app_plain"),
+            [["k".into(), vec![0_u8, 255].into()]]
+        );
+        assert_eq!(rows("SELECT a FROM app_log"), [[7.into()], [9.into()]]);
+        let after = run(&inbox, most("after"));
+        let insert = vec![sql("INSERT INTO app_group (c) VALUES (7)")];
+        inbox.finish_with(after, None, insert).unwrap();
+        // The trigger works again, and a number that was used once isn't used again.
+        assert_eq!(
+            rows("SELECT a FROM app_log ORDER BY a DESC LIMIT 1"),
+            [[10.into()]]
+        );
+    });
+}
+
+/// Makes the first page of a table one of zeros.
+fn break_table(place: &Place, table: &str) {
+    let raw = place.sql();
+    raw.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
+    let root: usize = raw
+        .query_row(
+            "SELECT rootpage FROM sqlite_schema WHERE name = ?1",
+            [table],
+            |row| row.get::<_, u32>(0),
+        )
+        .unwrap() as usize;
+    drop(raw);
+    let mut bytes = std::fs::read(place.database()).unwrap();
+    bytes[(root - 1) * 4_096..root * 4_096].fill(0);
+    std::fs::write(place.database(), bytes).unwrap();
+    std::fs::write(place.folder().join("outbox.sqlite3-suspect"), "").unwrap();
+}
+
+/// In a copy nobody knows what the original goes on to do: what it had under way is lost here.
+#[test]
+fn what_the_original_had_under_way_is_lost_in_a_copy() {
+    let place = Place::new();
+    simulate(7, |world| async move {
+        let config = |id: &str| {
+            let mut config = world.config(&place);
+            config.install_id = Some(id.to_owned());
+            config
+        };
+        let outbox = world.open_with(config("original"));
+        for item in [most("once"), least("again")] {
+            run(&inbox(&outbox), item);
+        }
+        let done = run(&inbox(&outbox), most("done"));
+        inbox(&outbox).finish(done, None).unwrap();
+        kill(&place, true);
+        outbox.close();
+        let copy = world.open_with(config("copy"));
+        assert!(copy.open_report().restored);
+        assert!(is_uncertain(&inbox(&copy), most("once")));
+        assert_eq!(run(&inbox(&copy), least("again")).number, 2);
+        assert_eq!(result(&inbox(&copy), most("done")), None);
+    });
+}
+
+/// Accounts and the delivery's life are no business of the inbox.
+#[test]
+fn signing_out_and_suspending_leave_the_inbox_alone() {
+    let place = Place::new();
+    simulate(8, |world| async move {
+        let outbox = world.open(&place);
+        outbox.sign_in("ann".to_owned()).unwrap();
+        let one = run(&inbox(&outbox), most("a"));
+        outbox.suspend().unwrap();
+        drop(outbox.sign_out(submit_once::SignOut::Purge).unwrap());
+        while outbox.retain().unwrap() {}
+        inbox(&outbox).finish(one, Some(b"r".to_vec())).unwrap();
+        assert_eq!(result(&inbox(&outbox), most("a")), Some(b"r".to_vec()));
+    });
+}
+
+/// Code can forget, triggers don't.
+#[test]
+fn the_guards_refuse_what_would_run_something_twice() {
+    let place = Place::new();
+    simulate(9, |world| async move {
+        let outbox = world.open(&place);
+        let done = run(&inbox(&outbox), most("done"));
+        inbox(&outbox).finish(done, Some(b"r".to_vec())).unwrap();
+        run(&inbox(&outbox), most("running"));
+        let doubt = run(&inbox(&outbox), most("doubt"));
+        inbox(&outbox)
+            .fail(doubt, InboxFailure::MayHaveHappened)
+            .unwrap();
+        outbox.close();
+        let raw = place.sql();
+        for (statement, guard) in [
+            (
+                "UPDATE inbox SET state = 'free' WHERE key = 'done'",
+                "done stays done",
+            ),
+            (
+                "UPDATE inbox SET run = 9 WHERE key = 'done'",
+                "done stays done",
+            ),
+            (
+                "UPDATE inbox SET result = x'00' WHERE key = 'done'",
+                "done stays done",
+            ),
+            (
+                "UPDATE inbox SET result = NULL WHERE key = 'done'",
+                "done stays done",
+            ),
+            (
+                "UPDATE inbox SET ended_wall = 1 WHERE key = 'done'",
+                "done stays done",
+            ),
+            (
+                "UPDATE inbox SET fingerprint = x'00' WHERE key = 'done'",
+                "done stays done",
+            ),
+            ("UPDATE inbox SET key = 'other'", "keeps its name"),
+            ("UPDATE inbox SET scope = 'other'", "keeps its name"),
+            ("UPDATE inbox SET first_wall = 1", "keeps its name"),
+            ("UPDATE inbox SET run = 0", "a later run fences"),
+            (
+                "DELETE FROM inbox WHERE key = 'running'",
+                "waits for a decision",
+            ),
+            (
+                "DELETE FROM inbox WHERE key = 'doubt'",
+                "waits for a decision",
+            ),
+        ] {
+            let statement = statement.replace("run = 0", "run = 0 WHERE key <> 'done'");
+            let error = raw.execute_batch(&statement).unwrap_err().to_string();
+            assert!(error.contains(guard), "{statement}: {error}");
+        }
+        let again = raw.execute_batch(
+            "INSERT INTO inbox (scope, key, fingerprint, state, policy, run, first_wall, began_wall)
+             VALUES ('push', 'done', x'', 'running', 'at_least_once', 1, 0, 0)",
+        );
+        assert!(again.unwrap_err().to_string().contains("UNIQUE"));
+        drop(raw);
+        let outbox = world.open(&place);
+        inbox(&outbox)
+            .decide(
+                "push".to_owned(),
+                "doubt".to_owned(),
+                InboxDecision::RunAgain,
+            )
+            .unwrap();
+    });
+}
+
+/// No statement of `begin` and of retention looks at more than what it is about.
+#[test]
+fn the_statements_of_the_inbox_use_their_indexes() {
+    let place = Place::new();
+    simulate(10, |world| async move {
+        drop(world.open(&place));
+        let raw = place.sql();
+        for statement in [
+            "SELECT seq FROM inbox WHERE scope = 'a' AND key = 'b'",
+            "SELECT seq FROM inbox INDEXED BY inbox_running WHERE state = 'running'
+                AND policy = 'at_most_once' ORDER BY began_wall",
+            "SELECT seq FROM inbox INDEXED BY inbox_running WHERE state = 'running'
+                AND policy = 'at_least_once' AND began_wall < 1 ORDER BY began_wall",
+            "SELECT scope FROM inbox INDEXED BY inbox_uncertain WHERE state = 'uncertain'
+                ORDER BY began_wall, seq LIMIT 1",
+            "SELECT scope FROM inbox INDEXED BY inbox_ended
+                WHERE ended_wall IS NOT NULL AND scope > 'a' ORDER BY scope LIMIT 1",
+            "SELECT seq FROM inbox INDEXED BY inbox_ended WHERE scope = 'a' AND state = 'done'
+                AND dropped = 0 AND ended_wall < 1 ORDER BY ended_wall LIMIT 128",
+        ] {
+            let plan: Vec<String> = raw
+                .prepare(&format!("EXPLAIN QUERY PLAN {statement}"))
+                .unwrap()
+                .query_map([], |row| row.get(3))
+                .unwrap()
+                .collect::<Result<_, _>>()
+                .unwrap();
+            let plan = plan.join("; ");
+            assert!(!plan.contains("TEMP B-TREE"), "{statement}: {plan}");
+            assert!(plan.contains("INDEX"), "{statement}: {plan}");
+        }
+    });
+}
