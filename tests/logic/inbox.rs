@@ -130,26 +130,33 @@ fn one_of_two_processes_runs_it_and_the_other_is_told_the_result() {
     });
 }
 
-/// Done or under way costs no write: the statements of a `begin` that meets change nothing.
+/// Done, under way or in doubt costs no write, and doesn't wait for those of others.
 #[test]
-fn what_stands_is_answered_without_a_write() {
+fn what_stands_is_answered_while_another_process_writes() {
     alone(|world, place| {
-        let outbox = world.open(place);
-        let done = run(&inbox(&outbox), most("done"));
-        inbox(&outbox).finish(done, None).unwrap();
-        run(&inbox(&outbox), most("busy"));
-        let watcher = place.sql();
-        let version = || -> i64 {
-            watcher
-                .query_row("PRAGMA data_version", [], |row| row.get(0))
-                .unwrap()
+        let limits = Limits {
+            busy_timeout: Duration::from_millis(10),
+            ..Limits::default()
         };
-        let before = version();
-        for _ in 0..3 {
-            assert_eq!(result(&inbox(&outbox), most("done")), None);
-            assert!(is_busy(&inbox(&outbox), most("busy")));
-        }
-        assert_eq!(version(), before);
+        let outbox = world.open_with(world.config(place).limits(limits));
+        let inbox = inbox(&outbox);
+        let done = run(&inbox, most("done"));
+        inbox.finish(done, None).unwrap();
+        run(&inbox, most("busy"));
+        let doubt = run(&inbox, most("doubt"));
+        inbox.fail(doubt, InboxFailure::MayHaveHappened).unwrap();
+        let other = place.sql();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        assert_eq!(result(&inbox, most("done")), None);
+        assert!(is_busy(&inbox, most("busy")));
+        assert!(is_uncertain(&inbox, most("doubt")));
+        assert_eq!(inbox.uncertain(None, 10).unwrap().len(), 1);
+        let reused = inbox.begin(most("done").content("other"));
+        assert!(matches!(reused, Err(InboxError::KeyReused { .. })));
+        let busy = InboxError::Storage {
+            storage: submit_once::StorageError::Busy,
+        };
+        assert_eq!(inbox.begin(most("new")), Err(busy));
     });
 }
 
