@@ -39,7 +39,8 @@ impl Inbox {
     }
 
     /// Records that the run's effect has happened, and its result: every later `begin` gets that. Durable
-    /// when it returns. The same call again does nothing.
+    /// when it returns. A second call does nothing, and the first result stays. A run that is late, its
+    /// item uncertain by now, may still say that it has happened.
     ///
     /// # Errors
     /// [`InboxError::RunLost`] if the run's time was over and another has begun meanwhile, or a decision
@@ -71,7 +72,8 @@ impl Inbox {
         self.outbox.store()?.inbox_fail(run, failure)
     }
 
-    /// Gives a run more time, from now on.
+    /// Gives a run more time, from now on: 1 millisecond to 7 days. A run whose item is uncertain by now
+    /// is at work again with that.
     ///
     /// # Errors
     /// As `finish`.
@@ -79,7 +81,7 @@ impl Inbox {
         self.outbox.store()?.inbox_extend(run, lease)
     }
 
-    /// Decides what becomes of an item that is uncertain.
+    /// Decides what becomes of an item that is uncertain. The run that was lost has no say any more then.
     ///
     /// # Errors
     /// [`InboxError::NotUncertain`] if it isn't, or isn't any more.

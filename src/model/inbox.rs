@@ -16,15 +16,16 @@ pub struct InboxItem {
     /// What makes it the same when it comes again: the message's ID, the step's, the date of the day.
     /// 1 to 1,024 bytes.
     pub key: String,
-    /// The content that comes with the key, for example a tool's arguments: with another one under the
-    /// same key, `begin` refuses with `KeyReused`. Only a hash of it is kept. Left out: the key alone
+    /// The content that comes with the key, for example a tool's arguments: with another one, or none, under
+    /// the same key, `begin` refuses with `KeyReused`. Only a hash of it is kept. Left out: the key alone
     /// tells.
     #[uniffi(default = None)]
     pub content: Option<Vec<u8>>,
     /// What to do when nobody can know whether it happened.
     pub policy: InboxPolicy,
     /// How long a run may take. After that it counts as lost, whether its process lives or not, and the
-    /// policy decides. Time counts while the device sleeps, too. Left out: ten minutes. See `extend`.
+    /// policy decides. Time counts while the device sleeps, too. 1 millisecond to 7 days; left out: ten
+    /// minutes. See `extend`.
     #[uniffi(default = None)]
     pub lease: Option<Duration>,
 }
