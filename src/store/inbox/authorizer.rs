@@ -25,6 +25,8 @@ struct Asked {
     schema_tables: bool,
     /// Makes, changes or drops a table, an index, a view or a trigger.
     changes_schema: bool,
+    /// Makes a table, of what a query gives perhaps.
+    makes_table: bool,
     /// The first thing that it was refused.
     refused: Option<String>,
 }
@@ -76,11 +78,13 @@ impl Guard<'_> {
             return Err("only statements on the app's own tables are allowed");
         }
         if asked.schema_tables && !asked.changes_schema {
-            return Err("SQLite's own tables are not the app's");
+            return Err(SQLITES);
         }
         Ok(asked.changes_schema)
     }
 }
+
+const SQLITES: &str = "SQLite's own tables are not the app's";
 
 /// What an app's own things are called.
 const PREFIX: &str = "app_";
@@ -135,12 +139,22 @@ impl Asked {
                     Ok(())
                 }
             }
+            // SQLite itself looks up the row of the new table, and no more.
+            AuthAction::Read {
+                table_name,
+                column_name,
+            } if self.makes_table && is_sqlite(table_name) && column_name != "ROWID" => {
+                Err(SQLITES.to_owned())
+            }
             AuthAction::Read { table_name, .. }
             | AuthAction::Insert { table_name }
             | AuthAction::Update { table_name, .. }
             | AuthAction::Delete { table_name } => self.allow_own(table_name),
-            AuthAction::CreateTable { table_name }
-            | AuthAction::DropTable { table_name }
+            AuthAction::CreateTable { table_name } => {
+                self.makes_table = true;
+                self.allow_schema(&[table_name])
+            }
+            AuthAction::DropTable { table_name }
             | AuthAction::AlterTable { table_name, .. }
             | AuthAction::CreateView {
                 view_name: table_name,
