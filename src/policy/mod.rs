@@ -14,6 +14,7 @@ mod rate_limit;
 pub mod redirect;
 pub mod retry_after;
 pub mod rules;
+pub mod split;
 mod table;
 
 #[cfg(test)]
@@ -50,3 +51,5 @@ mod redirect_tests;
 mod retry_after_tests;
 #[cfg(test)]
 mod rules_tests;
+#[cfg(test)]
+mod split_tests;

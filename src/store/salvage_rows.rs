@@ -95,13 +95,13 @@ pub(super) fn readable<T>(read: Sql<T>) -> Sql<Option<T>> {
     }
 }
 
-/// The tables, in an order that the guards allow: attempts before what is settled, a submission
-/// before its tombstone.
+/// The tables, in an order that the guards allow: attempts before what is settled, records before a batch
+/// that is sealed, a submission before its tombstone.
 fn tables(into: &Connection) -> Sql<Vec<String>> {
     into.prepare(&format!(
         r"SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
             AND name NOT IN ({NOT_COPIED})
-         ORDER BY CASE name WHEN 'submission' THEN 1 WHEN 'tombstone' THEN 2 ELSE 0 END, name"
+         ORDER BY CASE name WHEN 'batch' THEN 1 WHEN 'submission' THEN 1 WHEN 'tombstone' THEN 2 ELSE 0 END, name"
     ))?
     .query_map([], |row| row.get(0))?
     .collect()
