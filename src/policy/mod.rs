@@ -15,6 +15,7 @@ pub mod redirect;
 pub mod retry_after;
 pub mod rules;
 mod table;
+pub(crate) mod validator;
 
 #[cfg(test)]
 mod age_tests;
@@ -50,3 +51,5 @@ mod redirect_tests;
 mod retry_after_tests;
 #[cfg(test)]
 mod rules_tests;
+#[cfg(test)]
+mod validator_tests;

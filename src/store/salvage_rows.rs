@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row};
 
+use super::fetched;
 use super::salvage_mend::{self, Known, Last};
 use crate::clock::Now;
 use crate::error::StorageError;
@@ -39,6 +40,7 @@ pub(super) fn copy(
     for table in tables(into)? {
         copy_table(from, into, &table, high_water)?;
     }
+    fetched::drop_damaged(into)?;
     let known = known(from, high_water)?;
     let feed = sequence(from, "change")?;
     sequences(from, into)?;
@@ -151,7 +153,7 @@ fn copy_table(from: &Connection, into: &Connection, table: &str, far: i64) -> Sq
 /// Keys and digests have one length. Without its own, a submission can't be told from another.
 fn fits(table: &str, column: &str, value: ValueRef<'_>) -> bool {
     let length = match (table, column) {
-        ("submission" | "tombstone", "id") | ("slot", "submission_id") => 16,
+        ("submission" | "tombstone", "id") | ("slot" | "fetched", "submission_id") => 16,
         ("submission" | "tombstone", "fingerprint") => 33,
         _ => return true,
     };
@@ -302,7 +304,7 @@ fn sequences(from: &Connection, into: &Connection) -> Sql<()> {
         (
             "submission",
             "SELECT seq FROM submission UNION ALL SELECT seq FROM request
-             UNION ALL SELECT submission FROM attempt",
+             UNION ALL SELECT submission FROM attempt UNION ALL SELECT checked_seq FROM fetched",
         ),
         (
             "attempt",
