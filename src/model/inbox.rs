@@ -233,7 +233,11 @@ impl InboxScope {
             if scope.name.is_empty() || scope.name.len() > MAX_NAME_BYTES {
                 return Err("names have 1 to 1,024 bytes");
             }
-            if scopes.iter().skip(n + 1).any(|other| other.name == scope.name) {
+            if scopes
+                .iter()
+                .skip(n + 1)
+                .any(|other| other.name == scope.name)
+            {
                 return Err("name each scope once");
             }
             if scope.keep_results > LONGEST || scope.keep_keys.is_some_and(|keep| keep > LONGEST) {

@@ -102,7 +102,7 @@ impl FrozenRequest {
         check_priority(submission.priority)?;
         let links = FrozenLinks {
             lane: read_lane(submission.lane, submission.lane_policy)?,
-            replaces: read_replaces(submission.replaces, effect, profile)?,
+            replaces: read_replaces(submission.replaces, &method, effect, profile)?,
             after: read_parents(submission.after, &submission.parts)?,
             parts: parts::read(
                 submission.parts,

@@ -16,6 +16,7 @@ pub mod retry_after;
 pub mod rules;
 pub mod split;
 mod table;
+pub(crate) mod validator;
 
 #[cfg(test)]
 mod age_tests;
@@ -53,3 +54,5 @@ mod retry_after_tests;
 mod rules_tests;
 #[cfg(test)]
 mod split_tests;
+#[cfg(test)]
+mod validator_tests;

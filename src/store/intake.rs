@@ -9,7 +9,7 @@ use super::rows::{spell_headers, spell_lane_policy, unreadable};
 use super::submissions::{self, Row};
 use super::view::{self, tombstone};
 use super::writer::Tx;
-use super::{attempts, gates, loss, order, profiles, runs};
+use super::{attempts, fetched, gates, loss, order, profiles, runs};
 use crate::error::OutboxError;
 use crate::model::body::FrozenBody;
 use crate::model::fingerprint::{Fingerprint, Identity, digest};
@@ -73,6 +73,8 @@ pub(super) fn accept(
     if let Some(met) = meet(tx.connection, request)? {
         return met;
     }
+    let conditional = fetched::conditional(tx, request)?;
+    let request = conditional.as_ref().unwrap_or(request);
     check_room(tx.connection, request, terms.most)?;
     parents::check(tx.connection, request)?;
     let seq = insert(tx, request)?;

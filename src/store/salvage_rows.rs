@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row};
 
+use super::fetched;
 use super::inbox::Authorizer;
 use super::salvage_app;
 use super::salvage_mend::{self, Known, Last};
@@ -48,6 +49,7 @@ pub(super) fn copy(
         "UPDATE inbox SET owner = NULL, boot = NULL, lease_uptime = NULL WHERE state = 'running'",
         [],
     )?;
+    fetched::drop_damaged(into)?;
     let known = known(from, high_water)?;
     let feed = sequence(from, "change")?;
     sequences(from, into)?;
@@ -121,12 +123,7 @@ pub(super) fn columns(from: &Connection, into: &Connection, table: &str) -> Sql<
     Ok(both)
 }
 
-pub(super) fn copy_table(
-    from: &Connection,
-    into: &Connection,
-    table: &str,
-    far: i64,
-) -> Sql<()> {
+pub(super) fn copy_table(from: &Connection, into: &Connection, table: &str, far: i64) -> Sql<()> {
     let columns = columns(from, into, table)?;
     if columns.is_empty() {
         return Ok(());
@@ -171,7 +168,7 @@ fn quote(name: &str) -> String {
 /// Keys and digests have one length. Without its own, a submission can't be told from another.
 fn fits(table: &str, column: &str, value: ValueRef<'_>) -> bool {
     let length = match (table, column) {
-        ("submission" | "tombstone", "id") | ("slot", "submission_id") => 16,
+        ("submission" | "tombstone", "id") | ("slot" | "fetched", "submission_id") => 16,
         ("submission" | "tombstone", "fingerprint") => 33,
         _ => return true,
     };
@@ -324,7 +321,7 @@ fn sequences(from: &Connection, into: &Connection) -> Sql<()> {
         (
             "submission",
             "SELECT seq FROM submission UNION ALL SELECT seq FROM request
-             UNION ALL SELECT submission FROM attempt",
+             UNION ALL SELECT submission FROM attempt UNION ALL SELECT checked_seq FROM fetched",
         ),
         (
             "attempt",

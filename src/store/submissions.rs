@@ -10,7 +10,7 @@ use super::rows::{
     spell_want,
 };
 use super::writer::Tx;
-use super::{attempts, batches, bodies, order, probes, totals};
+use super::{attempts, batches, bodies, fetched, order, probes, totals};
 use crate::clock::{UptimeMs, WallMs, from_millis, whole_millis};
 use crate::error::{OutboxError, StorageError};
 use crate::model::id::SubmissionId;
@@ -251,6 +251,9 @@ pub(super) fn change(
     row.revision += 1;
     if ends {
         choose_result(tx, row)?;
+        if to.visible == SubmissionState::Succeeded {
+            fetched::note(tx, row)?;
+        }
     }
     tx.connection
         .prepare_cached(

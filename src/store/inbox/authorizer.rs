@@ -36,12 +36,12 @@ impl Authorizer {
             asked: Mutex::new(None),
         });
         let asking = Arc::clone(&authorizer);
-        connection.authorizer(Some(
-            move |context: AuthContext<'_>| match lock(&asking.asked).as_mut() {
+        connection.authorizer(Some(move |context: AuthContext<'_>| {
+            match lock(&asking.asked).as_mut() {
                 None => Authorization::Allow,
                 Some(asked) => asked.ask(&context),
-            },
-        ))?;
+            }
+        }))?;
         Ok(authorizer)
     }
 

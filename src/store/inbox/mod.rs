@@ -71,7 +71,10 @@ impl Inbox {
 }
 
 impl Store {
-    pub(crate) fn inbox_begin(self: &Arc<Self>, item: InboxItem) -> Result<InboxAnswer, InboxError> {
+    pub(crate) fn inbox_begin(
+        self: &Arc<Self>,
+        item: InboxItem,
+    ) -> Result<InboxAnswer, InboxError> {
         check_item(&item, &self.limits)?;
         let moment = self.writer.moment();
         let met = self.read_as(|reader| begin::meet(reader, &self.owner, &moment, &item))?;
@@ -83,10 +86,7 @@ impl Store {
                     .write_as(move |tx| begin::begin(tx, &store.owner, &item), false)?
             }
         };
-        if matches!(
-            answer,
-            InboxAnswer::Busy { .. } | InboxAnswer::Done { .. }
-        ) {
+        if matches!(answer, InboxAnswer::Busy { .. } | InboxAnswer::Done { .. }) {
             self.note_call(Call::InboxRepeat);
         }
         Ok(answer)
@@ -172,10 +172,8 @@ impl Store {
         let lost = self.read_as(|reader| decide::lost(reader, &self.owner, &moment))?;
         for some in lost.chunks(STEP_ROWS) {
             let (store, some) = (Arc::clone(self), some.to_vec());
-            self.writer.write_as(
-                move |tx| decide::doubt_lost(tx, &store.owner, &some),
-                false,
-            )?;
+            self.writer
+                .write_as(move |tx| decide::doubt_lost(tx, &store.owner, &some), false)?;
         }
         self.read_as(|reader| decide::list(reader, scope.as_deref(), limit).map_err(storage))
     }
@@ -225,7 +223,10 @@ fn check_name(field: &str, name: &str) -> Result<(), InboxError> {
 
 fn check_lease(lease: Duration) -> Result<(), InboxError> {
     if lease < Duration::from_millis(1) || lease > INBOX_LEASE_MOST {
-        return Err(invalid("lease", "use 1 millisecond to 7 days, and extend it"));
+        return Err(invalid(
+            "lease",
+            "use 1 millisecond to 7 days, and extend it",
+        ));
     }
     Ok(())
 }

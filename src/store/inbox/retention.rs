@@ -11,9 +11,7 @@ use super::record;
 use crate::clock::WallMs;
 use crate::error::OutboxError;
 use crate::model::inbox::InboxScope;
-use crate::policy::limits::{
-    INBOX_SCOPES_AT_ONCE, KEEP_INBOX_KEYS, KEEP_INBOX_RESULTS, STEP_ROWS,
-};
+use crate::policy::limits::{INBOX_SCOPES_AT_ONCE, KEEP_INBOX_KEYS, KEEP_INBOX_RESULTS, STEP_ROWS};
 use crate::store::owner::Owner;
 use crate::store::writer::Tx;
 use crate::trace::Told;
