@@ -121,6 +121,11 @@ pub(crate) fn submitted(id: SubmissionId, result: Result<&Receipt, &OutboxError>
     }
 }
 
+/// A fetched value was met that isn't what was stored.
+pub(crate) fn damaged_value() {
+    tracing::warn!(target: TARGET, "a fetched value is damaged, and counts as none");
+}
+
 /// An error without its words.
 pub(crate) fn kind(error: &OutboxError) -> &'static str {
     match error {

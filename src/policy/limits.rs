@@ -304,6 +304,13 @@ pub const MAX_CHILDREN: u32 = 1_000;
 /// one that nobody knows the effect of. A lock of the server is per key, and theirs differ.
 pub const NEWER_WAITS: Duration = Duration::from_secs(15);
 
+/// How long the records of a batch wait for each other. A radio stays awake some ten seconds after each
+/// request, so that sending much more often costs as much as never letting it sleep.
+pub const BATCH_AGE: Duration = Duration::from_secs(30);
+
+/// Records of one batch at most: they are moved in the transaction in which a server refuses it.
+pub const MAX_BATCH_RECORDS: u32 = 10_000;
+
 /// Submissions that one page of a list looks at, at most.
 pub const LIST_LOOKS: u32 = 5_000;
 

@@ -56,6 +56,7 @@ mod view;
 mod waiting;
 mod writer;
 
+pub(crate) use batches::Gathering;
 pub(crate) use claim::Claim;
 pub(crate) use connection::{StoreConfig, make_folder};
 pub(crate) use file::identity as file_identity;

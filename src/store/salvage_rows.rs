@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row};
 
+use super::fetched;
 use super::inbox::Authorizer;
 use super::salvage_app;
 use super::salvage_mend::{self, Known, Last};
@@ -48,6 +49,7 @@ pub(super) fn copy(
         "UPDATE inbox SET owner = NULL, boot = NULL, lease_uptime = NULL WHERE state = 'running'",
         [],
     )?;
+    fetched::drop_damaged(into)?;
     let known = known(from, high_water)?;
     let feed = sequence(from, "change")?;
     sequences(from, into)?;
@@ -95,13 +97,13 @@ pub(super) fn readable<T>(read: Sql<T>) -> Sql<Option<T>> {
     }
 }
 
-/// The tables, in an order that the guards allow: attempts before what is settled, a submission
-/// before its tombstone.
+/// The tables, in an order that the guards allow: attempts before what is settled, records before a batch
+/// that is sealed, a submission before its tombstone.
 fn tables(into: &Connection) -> Sql<Vec<String>> {
     into.prepare(&format!(
         r"SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
             AND name NOT IN ({NOT_COPIED})
-         ORDER BY CASE name WHEN 'submission' THEN 1 WHEN 'tombstone' THEN 2 ELSE 0 END, name"
+         ORDER BY CASE name WHEN 'batch' THEN 1 WHEN 'submission' THEN 1 WHEN 'tombstone' THEN 2 ELSE 0 END, name"
     ))?
     .query_map([], |row| row.get(0))?
     .collect()
@@ -166,7 +168,7 @@ fn quote(name: &str) -> String {
 /// Keys and digests have one length. Without its own, a submission can't be told from another.
 fn fits(table: &str, column: &str, value: ValueRef<'_>) -> bool {
     let length = match (table, column) {
-        ("submission" | "tombstone", "id") | ("slot", "submission_id") => 16,
+        ("submission" | "tombstone", "id") | ("slot" | "fetched", "submission_id") => 16,
         ("submission" | "tombstone", "fingerprint") => 33,
         _ => return true,
     };
@@ -319,7 +321,7 @@ fn sequences(from: &Connection, into: &Connection) -> Sql<()> {
         (
             "submission",
             "SELECT seq FROM submission UNION ALL SELECT seq FROM request
-             UNION ALL SELECT submission FROM attempt",
+             UNION ALL SELECT submission FROM attempt UNION ALL SELECT checked_seq FROM fetched",
         ),
         (
             "attempt",
