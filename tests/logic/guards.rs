@@ -83,9 +83,9 @@ fn an_accepted_submission_is_frozen() {
 
 #[test]
 fn a_record_and_a_sealed_batch_never_change() {
-    let place = Place::new();
+    let place = &Place::new();
     simulate(1, |world| async move {
-        let outbox = world.open(&place);
+        let outbox = world.open(place);
         let logs = submit_once::BatchConfig::new("logs", "/logs");
         let batch = std::sync::Arc::clone(&outbox).batch(logs).unwrap();
         world.network.play([lost()]);
@@ -162,7 +162,10 @@ fn the_open_batch_is_one_and_is_found_by_its_key() {
         .collect::<Result<_, _>>()
         .unwrap();
     let plan = plan.join("; ");
-    assert!(plan.contains("batch_open") && !plan.contains("SCAN"), "{plan}");
+    assert!(
+        plan.contains("batch_open") && !plan.contains("SCAN"),
+        "{plan}"
+    );
 }
 
 #[test]
