@@ -14,6 +14,14 @@ mod common;
 mod attacks;
 #[path = "logic/attacks_credentials.rs"]
 mod attacks_credentials;
+#[path = "logic/batches.rs"]
+mod batches;
+#[path = "logic/batches_kept.rs"]
+mod batches_kept;
+#[path = "logic/batches_random.rs"]
+mod batches_random;
+#[path = "logic/batches_split.rs"]
+mod batches_split;
 #[path = "logic/bodies.rs"]
 mod bodies;
 #[path = "logic/bodies_kept.rs"]

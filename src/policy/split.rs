@@ -48,7 +48,7 @@ pub fn first_half(lengths: &[usize], by: SplitBy) -> Option<usize> {
         SplitBy::Bytes => {
             let all: usize = lengths.iter().sum();
             let mut so_far = 0;
-            // As long as it makes the larger half smaller.
+            // As long as that makes no half larger than the other was.
             let takes = |length: &&usize| {
                 let before = all - so_far;
                 so_far += **length;

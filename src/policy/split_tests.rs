@@ -42,7 +42,7 @@ fn each_half_has_at_least_one_record() {
         (vec![100, 1, 1, 1], Bytes, Some(1)),
         (vec![1, 1, 1, 100], Bytes, Some(3)),
         (vec![10, 10, 10, 10], Bytes, Some(2)),
-        (vec![4, 10, 4], Bytes, Some(1)),
+        (vec![4, 10, 4], Bytes, Some(2)),
     ] {
         assert_eq!(first_half(&lengths, by), half, "{lengths:?} {by:?}");
     }

@@ -82,6 +82,93 @@ fn an_accepted_submission_is_frozen() {
 }
 
 #[test]
+fn a_record_and_a_sealed_batch_never_change() {
+    let place = &Place::new();
+    simulate(1, |world| async move {
+        let outbox = world.open(place);
+        let logs = submit_once::BatchConfig::new("logs", "/logs");
+        let batch = std::sync::Arc::clone(&outbox).batch(logs).unwrap();
+        world.network.play([lost()]);
+        batch.append("{}".to_owned()).unwrap();
+        batch.flush().unwrap();
+        let budget = submit_once::DrainBudget::of(std::time::Duration::from_millis(200));
+        outbox.drain(budget).await.unwrap();
+        batch.append("{}".to_owned()).unwrap();
+        outbox.close();
+    });
+    let sql = place.sql();
+    for set in ["body = '{}'", "number = 9", "checksum = x''"] {
+        let update = format!("UPDATE record SET {set}");
+        refuses(&sql, &update, "a record never changes");
+    }
+    for batch in [1, 2] {
+        let delete = format!("DELETE FROM record WHERE batch = {batch}");
+        refuses(&sql, &delete, "as long as its batch is unsettled");
+    }
+    let insert = "INSERT INTO record (batch, number, body, checksum) VALUES (1, 9, '{}', x'')";
+    refuses(&sql, insert, "a sealed batch takes no record");
+    for set in [
+        "open = 1",
+        "body_digest = NULL",
+        "checksum = x''",
+        "records = 9",
+        "bytes = 9",
+        "terms = ''",
+        "account = 'ann'",
+        "name = ''",
+        "depth = 9",
+    ] {
+        let update = format!("UPDATE batch SET {set} WHERE seq = 1");
+        refuses(&sql, &update, "a sealed batch is frozen");
+    }
+    for set in ["terms = ''", "account = 'ann'", "name = ''", "depth = 9"] {
+        let update = format!("UPDATE batch SET {set} WHERE seq = 2");
+        refuses(&sql, &update, "is frozen");
+    }
+    sql.execute_batch("UPDATE batch SET open = 0 WHERE seq = 2")
+        .unwrap();
+    refuses(&sql, "UPDATE batch SET open = 1 WHERE seq = 2", "is frozen");
+    sql.execute_batch(
+        "INSERT INTO batch (seq, account, name, terms, open)
+         SELECT 3, account, name, terms, 1 FROM batch WHERE seq = 2",
+    )
+    .unwrap_err();
+}
+
+/// One open batch of a key, and appending doesn't look at what is queued.
+#[test]
+fn the_open_batch_is_one_and_is_found_by_its_key() {
+    let place = Place::new();
+    let sql = prepared(&place);
+    let insert = |seq: i64| {
+        let insert = format!(
+            "INSERT INTO batch (seq, account, name, terms, open) VALUES ({seq}, '', 'logs', '', 1)"
+        );
+        sql.execute_batch(&insert)
+    };
+    insert(1).unwrap();
+    assert!(insert(2).unwrap_err().to_string().contains("UNIQUE"));
+    let plan: Vec<String> = sql
+        .prepare(
+            "EXPLAIN QUERY PLAN SELECT b.seq, b.body_digest IS NULL AND b.seq >= coalesce(
+                (SELECT purging FROM account WHERE name = ''), 0)
+                AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.submission = b.seq)
+             FROM batch b JOIN submission s ON s.seq = b.seq
+             WHERE b.account = '' AND b.name = 'logs' AND b.open = 1",
+        )
+        .unwrap()
+        .query_map([], |row| row.get(3))
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    let plan = plan.join("; ");
+    assert!(
+        plan.contains("batch_open") && !plan.contains("SCAN"),
+        "{plan}"
+    );
+}
+
+#[test]
 fn a_settled_attempt_and_a_stored_answer_never_change() {
     let place = Place::new();
     let sql = prepared(&place);
