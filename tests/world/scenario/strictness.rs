@@ -181,7 +181,6 @@ fn a_scenario_that_ends_otherwise_fails_and_says_where() {
         ),
         (json!({"begin": {"slot": "a"}, "on": "b"}), "b is not open"),
         (json!({"snapshot": {"id": 7}}), "invalid type"),
-        (json!({"flush": {"batch": "a"}}), "no batch is called a"),
         (
             json!({"copy_files": {"from": "main.sqlite3", "to": "b"}}),
             "main.sqlite3 is open",
