@@ -296,7 +296,7 @@ fn a_newer_fetch_waits_for_the_older_one_on_the_wire() {
     });
 }
 
-/// A fetch that got no answer is never in doubt: the newer one doesn't wait for the server.
+/// F116: a fetch that got no answer is never in doubt: the newer one doesn't wait for the server.
 #[test]
 fn a_newer_fetch_does_not_wait_for_one_that_got_no_answer() {
     let place = Place::new();
@@ -317,7 +317,7 @@ fn a_newer_fetch_does_not_wait_for_one_that_got_no_answer() {
     });
 }
 
-/// A process that froze on the wire answers when a newer one has succeeded elsewhere.
+/// C13: a process that froze on the wire answers when a newer one has succeeded elsewhere.
 #[test]
 fn the_late_answer_of_an_older_fetch_changes_nothing() {
     let place = Place::new();
@@ -349,7 +349,7 @@ fn the_late_answer_of_an_older_fetch_changes_nothing() {
     });
 }
 
-/// The order of things lets no older one answer after a newer one. Where it were broken, the value would
+/// C13: the order of things lets no older one answer after a newer one. Where it were broken, the value would
 /// stand all the same, in the code and in the file.
 #[test]
 fn an_answer_never_takes_the_place_of_a_newer_one() {
@@ -388,7 +388,8 @@ fn an_answer_never_takes_the_place_of_a_newer_one() {
         .unwrap();
         let answer = tagged(200, "one", r#""a""#);
         world.network.take().answered(answer);
-        outbox.wait(overtaken.id, HOUR).await.unwrap();
+        let minute = Duration::from_secs(60);
+        outbox.wait(overtaken.id, minute).await.unwrap();
         let ended = outbox.snapshot(overtaken.id).unwrap();
         assert_eq!(ended.state, SubmissionState::Succeeded);
         assert_eq!(current(&outbox), before);
