@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use submit_once_reference_server::{Faults, Options, ReferenceServer};
+use submit_once_reference_server::{Behaviour, Faults, Matcher, Options, ReferenceServer};
 
 use crate::args::{DayArgs, WorkerArgs};
 use crate::crew::Crew;
 use crate::dice::Dice;
 use crate::disk;
 use crate::failure::{Failure, trouble};
-use crate::records::{SERVER_LIMIT, THREADS};
+use crate::records::{PATH, SERVER_LIMIT, THREADS};
 use crate::verdict::{self, Verdict};
 
 /// What the server does wrong, at random.
@@ -38,6 +38,16 @@ pub fn live(args: &DayArgs, folder: &Path) -> Result<Verdict, Failure> {
         ..Options::default()
     })
     .map_err(|error| trouble("the reference server did not start", error))?;
+    // Chance goes by the batches' keys, which are new each day; a short day has these at least.
+    server.script(
+        Matcher::path(PATH),
+        vec![
+            Behaviour::CommitThenDrop,
+            Behaviour::unavailable(1),
+            Behaviour::ErrorAfter { status: 500 },
+            Behaviour::AnswerHalf,
+        ],
+    );
     let mut crew = Crew::new(WorkerArgs {
         folder: folder.to_string_lossy().into_owned(),
         base_url: server.url(),

@@ -82,7 +82,10 @@ pub fn config(folder: &str, base_url: &str) -> OutboxConfig {
         })
 }
 
-/// The defaults: up to 500 records and 256 KiB.
+/// The defaults, up to 500 records and 256 KiB, but for the age, shortened as the other times.
 pub fn batches() -> BatchConfig {
-    BatchConfig::new("logs", PATH)
+    BatchConfig {
+        max_age: Some(Duration::from_secs(1)),
+        ..BatchConfig::new("logs", PATH)
+    }
 }
