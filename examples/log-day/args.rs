@@ -97,7 +97,7 @@ pub fn parse(args: impl Iterator<Item = String>) -> Result<Command, Failure> {
             _ => return Err(refuse(format!("“{name}” is not an argument"))),
         }
     }
-    if day.records == 0 || day.records % THREADS != 0 {
+    if day.records == 0 || !day.records.is_multiple_of(THREADS) {
         return Err(refuse(format!("--records takes a multiple of {THREADS}")));
     }
     Ok(Command::Day(day))
