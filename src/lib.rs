@@ -39,6 +39,11 @@
 //! `policy` (decide) asked by delivery. Nothing below knows anything above. What an answer of your
 //! server would mean can be asked in [`classification`] without sending anything.
 
+// The code of the page is compiled with the documentation's tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/scenes.md")]
+struct Scenes;
+
 mod accounts;
 mod batch;
 mod cancellation;

@@ -12,6 +12,8 @@ mod common;
 
 #[path = "world/accepting.rs"]
 mod accepting;
+#[path = "world/agent_chain.rs"]
+mod agent_chain;
 #[path = "world/agents.rs"]
 mod agents;
 #[path = "world/big_upload.rs"]
@@ -48,6 +50,8 @@ mod files;
 mod idle;
 #[path = "world/killed.rs"]
 mod killed;
+#[path = "world/log_day.rs"]
+mod log_day;
 #[path = "world/old_files.rs"]
 mod old_files;
 #[path = "world/portals.rs"]
@@ -56,6 +60,8 @@ mod portals;
 mod probes;
 #[path = "world/processes.rs"]
 mod processes;
+#[path = "world/pushes.rs"]
+mod pushes;
 #[path = "world/recipe.rs"]
 mod recipe;
 #[path = "world/scenario/mod.rs"]

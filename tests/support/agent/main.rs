@@ -12,6 +12,8 @@
     reason = "a tool of the tests: it speaks on standard output and may fail loudly"
 )]
 
+mod inbox;
+
 use std::io::{BufRead, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -241,6 +243,7 @@ fn run(
             outbox.suspend()?;
             "suspended".to_owned()
         }
+        ["inbox", words @ ..] => inbox::run(outbox, words)?,
         ["exclusive"] => exclusive(path)?,
         ["memory"] => memory()?,
         _ => return Err(format!("unknown command {words:?}").into()),

@@ -117,6 +117,15 @@ impl Answer {
         )
     }
 
+    pub(crate) fn too_large() -> Self {
+        Self::problem(
+            413,
+            "body_too_large",
+            "The body is too large",
+            "The body is longer than this server takes. Nothing was done.",
+        )
+    }
+
     /// The error of a script, which has no reason but the script.
     pub(crate) fn scripted_error(status: u16) -> Self {
         Self::problem(

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::answer::Answer;
 use crate::clock::wall_ms;
-use crate::records::{EffectRecord, RequestRecord};
+use crate::records::{EffectBody, EffectRecord, RequestRecord};
 
 /// A write that may have to be made.
 #[derive(Debug, Clone)]
@@ -27,6 +27,8 @@ pub(crate) struct Write {
     pub(crate) fingerprint: [u8; 32],
     pub(crate) body_sha256: String,
     pub(crate) body_bytes: u64,
+    /// The body itself, if it is to be kept with its effect.
+    pub(crate) body: Option<Vec<u8>>,
     pub(crate) overwrite: bool,
     /// Store this error under the key and make no effect.
     pub(crate) freeze: Option<Answer>,
@@ -119,6 +121,11 @@ impl Database {
             Some(answer) => (None, answer.clone()),
             None => {
                 let effect = insert_effect(&transaction, write)?;
+                if let Some(body) = &write.body {
+                    transaction
+                        .prepare_cached("INSERT INTO bodies (effect, body) VALUES (?1, ?2)")?
+                        .execute(params![Int(effect), body])?;
+                }
                 let made = Made {
                     effect,
                     path: &write.path,
@@ -173,6 +180,20 @@ impl Database {
         rows.collect()
     }
 
+    /// The bodies that were kept, in the order of their effects.
+    pub(crate) fn bodies(&self) -> Result<Vec<EffectBody>, rusqlite::Error> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT effect, body FROM bodies ORDER BY effect")?;
+        let rows = statement.query_map([], |row| {
+            Ok(EffectBody {
+                effect: row.get::<_, Int>(0)?.into_u64(),
+                body: row.get(1)?,
+            })
+        })?;
+        rows.collect()
+    }
+
     /// The first effect of this path, or under this key.
     pub(crate) fn find_effect(
         &self,
@@ -197,7 +218,7 @@ impl Database {
         self.epoch = epoch;
         self.connection.execute_batch(
             "BEGIN IMMEDIATE;
-             DELETE FROM keys; DELETE FROM effects; DELETE FROM requests;
+             DELETE FROM keys; DELETE FROM bodies; DELETE FROM effects; DELETE FROM requests;
              DELETE FROM sqlite_sequence WHERE name = 'effects';
              COMMIT;",
         )

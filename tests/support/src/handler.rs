@@ -122,11 +122,11 @@ impl Handler {
     }
 
     async fn read_body(&self, body: Incoming) -> Option<Payload> {
-        let place = &self.shared.options.key_place;
-        let mut payload = Payload::read(body, place, |bytes| self.count(bytes))
+        let options = &self.shared.options;
+        let mut payload = Payload::read(body, options, |bytes| self.count(bytes))
             .await
             .ok()?;
-        if !place.is_in_body() {
+        if !options.key_place.is_in_body() {
             payload.key.clone_from(&self.head.key);
         }
         self.update(|record| {
@@ -144,6 +144,12 @@ impl Handler {
     /// What a complete write asks the store for, or why it is refused.
     fn plan(&self, payload: Payload) -> Result<Write, Answer> {
         let options = &self.shared.options;
+        if options
+            .max_body_bytes
+            .is_some_and(|most| payload.bytes > most)
+        {
+            return Err(Answer::too_large());
+        }
         let key = payload.key;
         let overwrite = key.is_none() && options.allow_plain_put && self.head.method == "PUT";
         if key.is_none() && options.require_key && !overwrite {
@@ -175,6 +181,7 @@ impl Handler {
             fingerprint,
             body_sha256: payload.hex,
             body_bytes: payload.bytes,
+            body: payload.body,
             overwrite,
             freeze,
             unchecked: false,

@@ -6,20 +6,21 @@ use hyper::header::{AUTHORIZATION, HeaderMap, IF_NONE_MATCH, USER_AGENT};
 use hyper::http::request::Parts;
 use sha2::{Digest, Sha256};
 
-use crate::key_place::KeyPlace;
 use crate::options::Options;
 use crate::playbook::Head;
 use crate::socket::Line;
 
-/// The longest body that is kept to look for a key in it.
+/// The longest body that is kept, to look for a key in it or to show it.
 const KEPT_LIMIT: u64 = 16 * 1024 * 1024;
 
-/// A complete body. Only this is kept of it, so that no body is too large.
+/// A complete body. Only this is kept of it, so that no body is too large; the bytes themselves
+/// where the options ask for them.
 pub(crate) struct Payload {
     pub(crate) sha256: [u8; 32],
     pub(crate) hex: String,
     pub(crate) bytes: u64,
     pub(crate) key: Option<String>,
+    pub(crate) body: Option<Vec<u8>>,
 }
 
 /// A body that ended before it was complete.
@@ -29,9 +30,11 @@ impl Payload {
     /// Reads a body to its end, finds its key, and says to `seen` how many bytes have come.
     pub(crate) async fn read(
         mut body: Incoming,
-        place: &KeyPlace,
+        options: &Options,
         seen: impl Fn(u64),
     ) -> Result<Self, BodyCut> {
+        let place = &options.key_place;
+        let keep = options.keep_bodies || place.is_in_body();
         let mut digest = Sha256::new();
         let mut bytes = 0_u64;
         let mut kept = Vec::new();
@@ -41,7 +44,7 @@ impl Payload {
                 digest.update(data);
                 bytes += data.len() as u64;
                 seen(bytes);
-                if place.is_in_body() && bytes <= KEPT_LIMIT {
+                if keep && bytes <= KEPT_LIMIT {
                     kept.extend_from_slice(data);
                 }
             }
@@ -57,6 +60,7 @@ impl Payload {
             hex: hex(&sha256),
             bytes,
             key,
+            body: options.keep_bodies.then_some(kept),
         })
     }
 }

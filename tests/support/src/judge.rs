@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::behaviour::Matcher;
-use crate::records::{EffectRecord, RequestRecord};
+use crate::records::{EffectBody, EffectRecord, RequestRecord};
 use crate::server::ReferenceServer;
 use crate::store::StoreError;
 use crate::summary::Summary;
@@ -84,6 +84,19 @@ impl ReferenceServer {
         let store = &self.shared.store;
         store
             .run_blocking(|database| database.effects())
+            .map_err(JudgeError::new)
+    }
+
+    /// The bodies of all effects in the database, in order; none without
+    /// [`Options::keep_bodies`](crate::Options::keep_bodies).
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub fn bodies(&self) -> Result<Vec<EffectBody>, JudgeError> {
+        let store = &self.shared.store;
+        store
+            .run_blocking(|database| database.bodies())
             .map_err(JudgeError::new)
     }
 

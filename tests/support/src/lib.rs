@@ -83,7 +83,7 @@ pub use judge::JudgeError;
 pub use key_place::KeyPlace;
 pub use options::{Options, StartError};
 pub use raw::{End, Piece, RawAnswer};
-pub use records::{EffectRecord, RequestRecord};
+pub use records::{EffectBody, EffectRecord, RequestRecord};
 pub use server::ReferenceServer;
 pub use summary::Summary;
 pub use tls::{TlsOptions, TlsSeen};

@@ -65,6 +65,11 @@ pub struct Options {
     pub key_scope_token: bool,
     /// Speak TLS. Default: `None`, plain HTTP/1.1.
     pub tls: Option<TlsOptions>,
+    /// Answer 413, without an effect, to a write whose body is longer. Default: `None`, no limit.
+    pub max_body_bytes: Option<u64>,
+    /// Keep the body of each effect (up to 16 MiB of it), for
+    /// [`ReferenceServer::bodies`](crate::ReferenceServer::bodies). Default: false.
+    pub keep_bodies: bool,
     /// Random faults. Default: none.
     pub faults: Faults,
     /// The seed of the random faults. The same seed gives the same key the same faults.
@@ -87,6 +92,8 @@ impl Default for Options {
             principals: None,
             key_scope_token: false,
             tls: None,
+            max_body_bytes: None,
+            keep_bodies: false,
             faults: Faults::default(),
             seed: 0,
         }

@@ -118,3 +118,12 @@ pub struct EffectRecord {
     /// When it was committed, in milliseconds since 1970.
     pub wall_ms: u64,
 }
+
+/// The body of an effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EffectBody {
+    /// The number of the effect.
+    pub effect: u64,
+    /// Its body as it came.
+    pub body: Vec<u8>,
+}

@@ -22,6 +22,12 @@ CREATE TABLE IF NOT EXISTS effects (
 );
 CREATE INDEX IF NOT EXISTS effects_by_key ON effects (key);
 
+-- The bodies of effects, where the server is told to keep them.
+CREATE TABLE IF NOT EXISTS bodies (
+    effect INTEGER PRIMARY KEY,
+    body   BLOB NOT NULL
+);
+
 -- Requests, written when their flight is over, or when the server stops.
 CREATE TABLE IF NOT EXISTS requests (
     run                INTEGER NOT NULL,  -- when this server started, milliseconds since 1970

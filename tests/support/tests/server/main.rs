@@ -7,6 +7,7 @@
 )]
 
 mod behaviours;
+mod bodies;
 mod client;
 mod connections;
 mod control;
