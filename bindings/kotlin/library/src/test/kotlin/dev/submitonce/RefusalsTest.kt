@@ -1,6 +1,7 @@
 package dev.submitonce
 
 import dev.submitonce.internal.IdException
+import dev.submitonce.internal.InboxException
 import dev.submitonce.internal.InternalException
 import dev.submitonce.internal.OpenException
 import dev.submitonce.internal.OutboxConfig
@@ -231,6 +232,20 @@ class RefusalsTest : OutboxTest() {
     }
 
     @Test
+    fun `what the inbox refuses says what to do, and no key`() = test {
+        val inbox = open().inbox
+        assertEquals("scope", refused<SubmitOnceException.Invalid> { inbox.once("", "a") { } }.field)
+        assertEquals("key", refused<SubmitOnceException.Invalid> { inbox.once("a", "") { } }.field)
+        refused<SubmitOnceException.Invalid> { inbox.once("a", "b", lease = Duration.ofSeconds(-1)) { } }
+        inbox.once("tool", secret, content = byteArrayOf(1)) { }
+        refused<SubmitOnceException.Inbox.KeyReused> { inbox.once("tool", secret, content = byteArrayOf(2)) { } }
+        refused<SubmitOnceException.Inbox.RunLost> { inbox.finish(InboxRun("tool", secret, 7)) }
+        refused<SubmitOnceException.Inbox.NotUncertain> { inbox.decide("tool", secret, InboxDecision.RunAgain) }
+        val statement = AppStatement("DELETE FROM submission WHERE url = ?1", SqlValue.Text(secret))
+        assertEquals(1, refused<SubmitOnceException.Inbox.Statement> { inbox.query(statement) }.number)
+    }
+
+    @Test
     fun `the ends of time break nothing`() = test {
         val outbox = open()
         listOf(Instant.MAX, Instant.MIN, Instant.EPOCH).forEach { at ->
@@ -261,13 +276,16 @@ class RefusalsTest : OutboxTest() {
             StorageException.Corrupt("a"), StorageException.Moved(), StorageException.Indeterminate(),
             StorageException.Internal("a"), OpenException.InvalidConfig("a", "b"), OpenException.IsDirectory(),
             OpenException.ReadOnly(), OpenException.NotAnOutbox("a"), OpenException.SchemaTooNew(9, 1),
-            OpenException.AlreadyOpen(), OpenException.Setup("a"),
+            OpenException.AlreadyOpen(), OpenException.Setup("a"), InboxException.KeyReused("a", secret),
+            InboxException.RunLost("a", secret), InboxException.NotUncertain("a", secret),
+            InboxException.Statement(1u, "b"),
         )
         val translated = raw.associateWith { assertNotNull(it.translated(), "$it") }
         translated.forEach { (raw, exception) ->
             assertEquals(raw::class.simpleName, exception::class.simpleName)
             assertEquals(raw, exception.cause)
             assertEquals(raw.toString(), exception.message)
+            assertFalse(secret in exception.message.orEmpty(), exception.message)
         }
         assertEquals(raw.size, translated.values.map { it::class }.toSet().size)
     }
@@ -278,6 +296,11 @@ class RefusalsTest : OutboxTest() {
         assertIs<SubmitOnceException.Storage.Full>(full)
         val busy = OpenException.Storage(StorageException.Busy()).translated()
         assertIs<SubmitOnceException.Storage.Busy>(busy)
+        // What the inbox has in common with the outbox.
+        assertIs<SubmitOnceException.Closed>(InboxException.Closed().translated())
+        val invalid = assertIs<SubmitOnceException.Invalid>(InboxException.Invalid("scope", "it is empty").translated())
+        assertEquals("scope" to "it is empty", invalid.field to invalid.problem)
+        assertIs<SubmitOnceException.Storage.Full>(InboxException.Storage(StorageException.Full()).translated())
         assertIs<SubmitOnceException.Internal>(InternalException("a panic").translated())
         assertIs<SubmitOnceException.MalformedId>(
             assertFailsWith<IdException> { parseSubmissionId("no") }.translated(),
