@@ -72,7 +72,7 @@ class TextTest : OutboxTest() {
     fun `half of a surrogate pair is refused and nothing is stored`(half: Int) = test {
         val outbox = open()
         val text = "half ${half.toChar()} of a pair"
-        val calls: List<Pair<String, suspend () -> Any>> = listOf(
+        val calls: List<Pair<String, suspend () -> Any?>> = listOf(
             "body" to { outbox.submit(order().copy(body = Body.Json(text))) },
             "url" to { outbox.submit(order().copy(url = "/$text")) },
             "headers" to { outbox.submit(order().copy(headers = listOf(Header("X-Name", text)))) },
