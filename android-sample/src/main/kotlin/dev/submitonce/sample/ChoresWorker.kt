@@ -28,7 +28,7 @@ class ChoresWorker(context: Context, parameters: WorkerParameters) : CoroutineWo
         return when (cleaned) {
             is Once.Ran -> Result.success().also { chores.log(Event.CACHE_CLEANED) }
             is Once.Before -> Result.success()
-            // An earlier run of today is at it, or died in this process's lifetime.
+            // An earlier run of today is at it still.
             is Once.Busy, is Once.Uncertain -> Result.retry()
         }
     }
