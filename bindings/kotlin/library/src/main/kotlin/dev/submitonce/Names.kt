@@ -60,7 +60,10 @@ public typealias HeldCount = dev.submitonce.internal.HeldCount
 /** How many submissions took so long to settle. */
 public typealias SettleTimes = dev.submitonce.internal.SettleTimes
 
-/** What to do when a run of the inbox was lost: a kill after the effect can't be told from one before it. */
+/**
+ * What to do when a run of the inbox was lost: a kill after the effect can't be told from one before it. If
+ * the lost run began with another policy than is asked for now, [InboxPolicy.AT_MOST_ONCE] counts.
+ */
 public typealias InboxPolicy = dev.submitonce.internal.InboxPolicy
 
 /** What a run that failed knows of its effect. */

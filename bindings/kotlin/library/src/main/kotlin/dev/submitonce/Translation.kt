@@ -108,9 +108,10 @@ private fun translate(raw: InboxException): SubmitOnceException {
     return when (raw) {
         is InboxException.Closed -> SubmitOnceException.Closed(text, raw)
         is InboxException.Invalid -> SubmitOnceException.Invalid(text, raw.field, raw.problem, raw)
-        is InboxException.KeyReused -> SubmitOnceException.Inbox.KeyReused(text, raw.scope, raw.key, raw)
-        is InboxException.RunLost -> SubmitOnceException.Inbox.RunLost(text, raw.scope, raw.key, raw)
-        is InboxException.NotUncertain -> SubmitOnceException.Inbox.NotUncertain(text, raw.scope, raw.key, raw)
+        // Without the core's own as the cause: its message has the key, which may name a person.
+        is InboxException.KeyReused -> SubmitOnceException.Inbox.KeyReused(text, raw.scope, raw.key)
+        is InboxException.RunLost -> SubmitOnceException.Inbox.RunLost(text, raw.scope, raw.key)
+        is InboxException.NotUncertain -> SubmitOnceException.Inbox.NotUncertain(text, raw.scope, raw.key)
         is InboxException.Statement ->
             SubmitOnceException.Inbox.Statement(text, raw.number.toInt(), raw.problem, raw)
         is InboxException.Storage -> translate(raw.storage)

@@ -35,7 +35,8 @@ class RefusalsTest : OutboxTest() {
         told.forEach { assertFalse(secret in it, it) }
         assertTrue(refusal.message.orEmpty().split(' ').size >= 4, "not a sentence: ${refusal.message}")
         assertFalse("=" in refusal.message.orEmpty(), "fields, not a sentence: ${refusal.message}")
-        assertNotNull(refusal.cause)
+        // The core's own error for a key of the inbox has the key in its message.
+        if (refusal !is SubmitOnceException.Inbox) assertNotNull(refusal.cause)
         return refusal
     }
 
@@ -276,16 +277,13 @@ class RefusalsTest : OutboxTest() {
             StorageException.Corrupt("a"), StorageException.Moved(), StorageException.Indeterminate(),
             StorageException.Internal("a"), OpenException.InvalidConfig("a", "b"), OpenException.IsDirectory(),
             OpenException.ReadOnly(), OpenException.NotAnOutbox("a"), OpenException.SchemaTooNew(9, 1),
-            OpenException.AlreadyOpen(), OpenException.Setup("a"), InboxException.KeyReused("a", secret),
-            InboxException.RunLost("a", secret), InboxException.NotUncertain("a", secret),
-            InboxException.Statement(1u, "b"),
+            OpenException.AlreadyOpen(), OpenException.Setup("a"), InboxException.Statement(1u, "b"),
         )
         val translated = raw.associateWith { assertNotNull(it.translated(), "$it") }
         translated.forEach { (raw, exception) ->
             assertEquals(raw::class.simpleName, exception::class.simpleName)
             assertEquals(raw, exception.cause)
             assertEquals(raw.toString(), exception.message)
-            assertFalse(secret in exception.message.orEmpty(), exception.message)
         }
         assertEquals(raw.size, translated.values.map { it::class }.toSet().size)
     }
@@ -296,6 +294,14 @@ class RefusalsTest : OutboxTest() {
         assertIs<SubmitOnceException.Storage.Full>(full)
         val busy = OpenException.Storage(StorageException.Busy()).translated()
         assertIs<SubmitOnceException.Storage.Busy>(busy)
+        listOf(
+            InboxException.KeyReused("a", secret), InboxException.RunLost("a", secret),
+            InboxException.NotUncertain("a", secret),
+        ).forEach { raw ->
+            val exception = assertIs<SubmitOnceException.Inbox>(raw.translated())
+            assertEquals(raw::class.simpleName, exception::class.simpleName)
+            assertEquals(raw.toString() to null, exception.message to exception.cause)
+        }
         // What the inbox has in common with the outbox.
         assertIs<SubmitOnceException.Closed>(InboxException.Closed().translated())
         val invalid = assertIs<SubmitOnceException.Invalid>(InboxException.Invalid("scope", "it is empty").translated())
