@@ -139,16 +139,6 @@ class BatchTest : OutboxTest() {
         }
     }
 
-    @Test
-    fun `a closed outbox takes no records`() = test {
-        val outbox = open()
-        val batch = outbox.batch(logs)
-        outbox.close()
-        assertFailsWith<SubmitOnceException.Closed> { batch.append(record(1)) }
-        assertFailsWith<SubmitOnceException.Closed> { batch.flush() }
-        assertFailsWith<SubmitOnceException.Closed> { outbox.batch(logs) }
-    }
-
     // One run for any number of records: the second one finds it asked for.
     @Test
     fun `a batch has a background run scheduled, for its network`() = test {

@@ -294,15 +294,6 @@ class InboxTest : OutboxTest() {
     }
 
     @Test
-    fun `a closed outbox has a closed inbox`() = test {
-        val outbox = open()
-        outbox.close()
-        assertFailsWith<SubmitOnceException.Closed> { outbox.inbox.pay() }
-        assertFailsWith<SubmitOnceException.Closed> { outbox.inbox.uncertain() }
-        assertEquals(0, runs.get())
-    }
-
-    @Test
     fun `runs and repeats are counted`() = test {
         val outbox = open()
         repeat(3) { outbox.inbox.pay() }
