@@ -13,6 +13,7 @@ class SampleApp : Application() {
     override fun onCreate() {
         super.onCreate()
         SubmitOnce.register { open(userAgent = "field-orders") }
+        ChoresWorker.schedule(this)
     }
 }
 

@@ -25,6 +25,9 @@ public abstract class WorkManager {
         throw new UnsupportedOperationException();
     }
 
+    public abstract Operation enqueueUniquePeriodicWork(
+            String uniqueWorkName, ExistingPeriodicWorkPolicy existingPeriodicWorkPolicy, PeriodicWorkRequest request);
+
     public abstract Operation cancelUniqueWork(String uniqueWorkName);
 
     public abstract ListenableFuture<List<WorkInfo>> getWorkInfos(WorkQuery workQuery);

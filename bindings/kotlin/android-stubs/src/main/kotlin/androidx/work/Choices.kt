@@ -6,6 +6,9 @@ package androidx.work
 /** https://developer.android.com/reference/kotlin/androidx/work/ExistingWorkPolicy */
 public enum class ExistingWorkPolicy { REPLACE, KEEP, APPEND, APPEND_OR_REPLACE }
 
+/** https://developer.android.com/reference/kotlin/androidx/work/ExistingPeriodicWorkPolicy */
+public enum class ExistingPeriodicWorkPolicy { REPLACE, KEEP, UPDATE, CANCEL_AND_REENQUEUE }
+
 /** https://developer.android.com/reference/kotlin/androidx/work/NetworkType */
 public enum class NetworkType { NOT_REQUIRED, CONNECTED, UNMETERED, NOT_ROAMING, METERED, TEMPORARILY_UNMETERED }
 

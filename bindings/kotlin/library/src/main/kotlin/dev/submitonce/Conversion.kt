@@ -30,7 +30,7 @@ internal fun Submission.lowered(): RawSubmission =
         method = method.carried("method"),
         url = url.carried("url"),
         effect = effect,
-        headers = headers.onEach { (name, value) -> name.carried("headers"); value.carried("headers") },
+        headers = headers.carried(),
         body = body.lowered(),
         priority = priority,
         expiresAt = expiresAt,
@@ -42,6 +42,9 @@ internal fun Submission.lowered(): RawSubmission =
         probe = probe?.onCarried(),
         unmeteredOnly = unmeteredOnly,
     )
+
+internal fun List<Header>.carried(): List<Header> =
+    onEach { (name, value) -> name.carried("headers"); value.carried("headers") }
 
 private fun Body.lowered(): RawBody =
     when (this) {

@@ -60,6 +60,24 @@ public typealias HeldCount = dev.submitonce.internal.HeldCount
 /** How many submissions took so long to settle. */
 public typealias SettleTimes = dev.submitonce.internal.SettleTimes
 
+/**
+ * What to do when a run of the inbox was lost: a kill after the effect can't be told from one before it. If
+ * the lost run began with another policy than is asked for now, [InboxPolicy.AT_MOST_ONCE] counts.
+ */
+public typealias InboxPolicy = dev.submitonce.internal.InboxPolicy
+
+/** What a run that failed knows of its effect. */
+public typealias InboxFailure = dev.submitonce.internal.InboxFailure
+
+/** Names one run of an item of the inbox, and fences earlier ones off. */
+public typealias InboxRun = dev.submitonce.internal.InboxRun
+
+/** An item of the inbox that waits for a decision. */
+public typealias UncertainItem = dev.submitonce.internal.UncertainItem
+
+/** How long a scope of the inbox remembers. */
+public typealias InboxScope = dev.submitonce.internal.InboxScope
+
 /** Whom to trust over TLS. There is no way to trust everybody. */
 public typealias TlsConfig = dev.submitonce.internal.TlsConfig
 

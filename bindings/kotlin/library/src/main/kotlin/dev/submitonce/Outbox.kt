@@ -57,6 +57,9 @@ public class Outbox private constructor(
     /** What background runs do. Null without a scheduler. */
     public val plan: DrainPlan? = scheduler?.let { DrainPlan(this, runs, it, Instant::now) }
 
+    /** Once-records for effects on this side. */
+    public val inbox: Inbox = Inbox(raw.inbox(), this)
+
     /** What opening found and did. */
     public val openReport: OpenReport = raw.openReport()
 
@@ -80,16 +83,36 @@ public class Outbox private constructor(
      */
     public suspend fun submit(submission: Submission): Receipt = call {
         val receipt = raw.submit(submission.lowered())
-        runs.submitted(submission, receipt)
+        runs.accepted(submission.unmeteredOnly, receipt.runRequested)
         receipt.lifted()
     }
 
     /** Takes several submissions over, all or none, in one transaction. */
     public suspend fun submitAll(submissions: List<Submission>): List<Receipt> = call {
         val receipts = raw.submitAll(submissions.map { it.lowered() })
-        submissions.zip(receipts).forEach { (submission, receipt) -> runs.submitted(submission, receipt) }
+        submissions.zip(receipts).forEach { (submission, it) -> runs.accepted(submission.unmeteredOnly, it.runRequested) }
         receipts.map { it.lifted() }
     }
+
+    /**
+     * Where small records are gathered, to be sent in batches.
+     *
+     * @throws SubmitOnceException.Invalid and others, as [submit] does for the request that the
+     *   configuration makes.
+     */
+    public fun batch(config: BatchConfig): Batch =
+        translated { Batch(raw.batch(config.lowered()), this, runs, config.unmeteredOnly) }
+
+    /**
+     * The latest value of a latest-wins key whose submissions are `GET`s without an effect: the result of
+     * the newest that succeeded. It stays until a newer one succeeds: a failure never removes it, and
+     * neither does retention. A submission that is accepted while there is one asks only whether it has
+     * changed, and succeeds with a 304 if it hasn't.
+     *
+     * @param account whose it is; null for nobody's.
+     */
+    public suspend fun current(key: String, account: String? = null): Fetched? =
+        call { raw.current(account?.carried("account"), key.carried("key"))?.lifted() }
 
     /**
      * How a submission stands, with its result once it has one.
@@ -301,6 +324,7 @@ public class Outbox private constructor(
             scope.cancel()
             raw.shutdown()
             observing.close()
+            inbox.close()
             raw.close()
         }
     }
@@ -327,7 +351,7 @@ public class Outbox private constructor(
      * A call that touches the disk. It isn't interrupted when its coroutine is cancelled, so that what
      * belongs to a stored submission is done too.
      */
-    private suspend fun <T> call(block: suspend () -> T): T =
+    internal suspend fun <T> call(block: suspend () -> T): T =
         withContext(dispatcher) {
             translated { withContext(NonCancellable) { block() } }
         }
@@ -359,6 +383,8 @@ public class Outbox private constructor(
          *   system.
          * @param installId what identifies this installation, and is never restored with a backup: a
          *   copy of the database that came from another one is told by it, see [OpenReport].
+         * @param inboxScopes how long the inbox's scopes remember, each at most once. A scope that isn't
+         *   named keeps results for 30 days, and that they were done for 90 more.
          * @param credentials asked when an account's requests need credentials.
          * @param scheduler starts background runs.
          * @param networks what the system says of the network: collected until the outbox is closed, and
@@ -379,6 +405,7 @@ public class Outbox private constructor(
             tls: TlsConfig? = null,
             boot: String? = null,
             installId: String? = null,
+            inboxScopes: List<InboxScope> = emptyList(),
             credentials: CredentialsProvider? = null,
             scheduler: RunScheduler? = null,
             networks: Flow<NetworkKind>? = null,
@@ -394,6 +421,7 @@ public class Outbox private constructor(
                 tls = tls,
                 boot = boot,
                 installId = installId,
+                inboxScopes = inboxScopes,
             )
             var opened: Outbox? = null
             try {

@@ -7,7 +7,6 @@ import kotlinx.coroutines.withTimeoutOrNull
 import java.time.Duration
 import java.util.concurrent.TimeoutException
 import dev.submitonce.internal.Outbox as RawOutbox
-import dev.submitonce.internal.Receipt as RawReceipt
 
 /**
  * Has a background run scheduled when one is needed: once for any number of submissions, and never
@@ -22,10 +21,10 @@ internal class Runs(
     private val onError: (Throwable) -> Unit,
     private val patience: Duration = SCHEDULER_PATIENCE,
 ) {
-    /** After a submission was stored. Never throws: it is stored, whatever the scheduler says. */
-    suspend fun submitted(submission: Submission, receipt: RawReceipt) {
-        if (receipt.runRequested) {
-            reporting { schedule(if (submission.unmeteredOnly) RunNetwork.UNMETERED else RunNetwork.ANY) }
+    /** After something to send was stored. Never throws: it is stored, whatever the scheduler says. */
+    suspend fun accepted(unmeteredOnly: Boolean, runRequested: Boolean) {
+        if (runRequested) {
+            reporting { schedule(if (unmeteredOnly) RunNetwork.UNMETERED else RunNetwork.ANY) }
         }
     }
 

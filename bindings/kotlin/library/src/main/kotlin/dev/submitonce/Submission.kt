@@ -30,8 +30,8 @@ import java.util.UUID
  *   [LanePolicy.BLOCK].
  * @property replaces latest-wins key, of the account, for writes that overwrite, for example `draft/42`:
  *   an older submission of the key that hasn't been sent is superseded by this one. Only where the
- *   effect is [Effect.OVERWRITE], or the server profile says that the latest wins; not together with a
- *   lane.
+ *   effect is [Effect.OVERWRITE], or the server profile says that the latest wins; or for a `GET`, whose
+ *   newest result is [Outbox.current]. Not together with a lane.
  * @property after sent only after these have succeeded: submissions of the same account that were
  *   accepted before. If one ends without success, this one is rejected.
  * @property parts parts of the request that are taken from the results of parents.

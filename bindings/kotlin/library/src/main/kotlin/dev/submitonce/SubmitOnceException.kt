@@ -96,6 +96,48 @@ public sealed class SubmitOnceException(message: String, cause: Throwable?) : Ex
     public class CannotRetry(message: String, public val current: Snapshot, cause: Throwable? = null) :
         SubmitOnceException(message, cause)
 
+    /** Why a call of an [dev.submitonce.Inbox] was refused. Nothing was changed. */
+    public sealed class Inbox(message: String, cause: Throwable?) : SubmitOnceException(message, cause) {
+        /** The key came with another content before. Another thing to do needs another key. */
+        public class KeyReused(
+            message: String,
+            public val scope: String,
+            public val key: String,
+            cause: Throwable? = null,
+        ) : Inbox(message, cause)
+
+        /**
+         * The run isn't the one that counts any more: its time was over and another began, it was given
+         * up, or a decision was made. Ask [dev.submitonce.Inbox.begin] for what stands.
+         */
+        public class RunLost(
+            message: String,
+            public val scope: String,
+            public val key: String,
+            cause: Throwable? = null,
+        ) : Inbox(message, cause)
+
+        /** There is nothing to decide: the item isn't uncertain. */
+        public class NotUncertain(
+            message: String,
+            public val scope: String,
+            public val key: String,
+            cause: Throwable? = null,
+        ) : Inbox(message, cause)
+
+        /**
+         * A statement of the app isn't allowed, or failed.
+         *
+         * @property number which one, from 1.
+         */
+        public class Statement(
+            message: String,
+            public val number: Int,
+            public val problem: String,
+            cause: Throwable? = null,
+        ) : Inbox(message, cause)
+    }
+
     /**
      * Why an outbox could not be opened. Nothing has been moved or deleted. A damaged file is no reason: it
      * is salvaged, see [OpenReport]. While another process has it open, that waits: [Storage.Busy].

@@ -1,6 +1,7 @@
 package dev.submitonce
 
 import dev.submitonce.internal.IdException
+import dev.submitonce.internal.InboxException
 import dev.submitonce.internal.InternalException
 import dev.submitonce.internal.OpenException
 import dev.submitonce.internal.OutboxException
@@ -24,6 +25,7 @@ internal fun Exception.translated(): SubmitOnceException? =
     when (this) {
         is OutboxException -> translate(this)
         is OpenException -> translate(this)
+        is InboxException -> translate(this)
         is StorageException -> translate(this)
         is IdException.NoRandomness -> SubmitOnceException.Internal(toString(), this)
         is IdException -> SubmitOnceException.MalformedId(toString(), this)
@@ -55,6 +57,9 @@ internal fun String.carried(field: String): String {
     }
     return this
 }
+
+/** The text in UTF-8, if UTF-8 can carry it. */
+internal fun String.utf8(field: String): ByteArray = carried(field).encodeToByteArray()
 
 private val IllegalStateException.isFreedHandle: Boolean
     get() = message.orEmpty().contains("has already been destroyed")
@@ -95,6 +100,21 @@ private fun translate(raw: OutboxException): SubmitOnceException {
         is OutboxException.CannotRetry ->
             SubmitOnceException.CannotRetry(text, raw.current.lifted(), raw)
         is OutboxException.Storage -> translate(raw.storage)
+    }
+}
+
+private fun translate(raw: InboxException): SubmitOnceException {
+    val text = raw.toString()
+    return when (raw) {
+        is InboxException.Closed -> SubmitOnceException.Closed(text, raw)
+        is InboxException.Invalid -> SubmitOnceException.Invalid(text, raw.field, raw.problem, raw)
+        // Without the core's own as the cause: its message has the key, which may name a person.
+        is InboxException.KeyReused -> SubmitOnceException.Inbox.KeyReused(text, raw.scope, raw.key)
+        is InboxException.RunLost -> SubmitOnceException.Inbox.RunLost(text, raw.scope, raw.key)
+        is InboxException.NotUncertain -> SubmitOnceException.Inbox.NotUncertain(text, raw.scope, raw.key)
+        is InboxException.Statement ->
+            SubmitOnceException.Inbox.Statement(text, raw.number.toInt(), raw.problem, raw)
+        is InboxException.Storage -> translate(raw.storage)
     }
 }
 

@@ -6,10 +6,17 @@ import java.time.Instant
 import java.util.UUID
 import kotlin.test.assertEquals
 import kotlin.test.assertNull
+import dev.submitonce.internal.BatchConfig as RawBatchConfig
+import dev.submitonce.internal.BatchFormat as RawBatchFormat
+import dev.submitonce.internal.Fetched as RawFetched
+import dev.submitonce.internal.InboxAnswer as RawInboxAnswer
+import dev.submitonce.internal.InboxDecision as RawInboxDecision
+import dev.submitonce.internal.InboxItem as RawInboxItem
 import dev.submitonce.internal.ParentPart as RawParentPart
 import dev.submitonce.internal.PartSource as RawPartSource
 import dev.submitonce.internal.PartTarget as RawPartTarget
 import dev.submitonce.internal.PartValue as RawPartValue
+import dev.submitonce.internal.RecordReceipt as RawRecordReceipt
 import dev.submitonce.internal.Resolution as RawResolution
 import dev.submitonce.internal.ResolvedAll as RawResolvedAll
 import dev.submitonce.internal.SignedOutReport as RawSignedOutReport
@@ -160,6 +167,55 @@ class ConversionTest {
         assertEquals(listOf(null, null), listOf(bare.lane, bare.replaces))
         assertNull(bare.nextAttemptAt)
         assertNull(bare.progress)
+    }
+
+    @Test
+    fun `a batch's terms go in as they are`() {
+        val headers = listOf(Header("X-Shop", "north"))
+        val raw = BatchConfig(
+            key = "logs", url = "/logs", account = "ann", method = "PUT", effect = Effect.OVERWRITE, headers = headers,
+            format = BatchFormat.JsonObject("events"), idMember = "event", maxRecords = 3, maxBytes = 5,
+            maxAge = Duration.ofSeconds(7), priority = 11, unmeteredOnly = true,
+        ).lowered()
+        val expected = RawBatchConfig(
+            key = "logs", url = "/logs", account = "ann", method = "PUT", effect = Effect.OVERWRITE, headers = headers,
+            format = RawBatchFormat.JsonObject("events"), idMember = "event", maxRecords = 3u, maxBytes = 5u,
+            maxAge = Duration.ofSeconds(7), priority = 11, unmeteredOnly = true,
+        )
+        assertEquals(expected, raw)
+        // What is left out is the core's own default.
+        val defaults = RawBatchConfig(key = "logs", url = "/logs")
+        val plain = BatchConfig("logs", "/logs").lowered()
+        assertEquals(defaults.copy(format = RawBatchFormat.JsonArray), plain)
+        assertEquals(RawBatchFormat.Ndjson, BatchConfig("logs", "/logs", format = BatchFormat.Ndjson).lowered().format)
+        assertEquals(RecordReceipt("r1", id), RawRecordReceipt("r1", id, true).lifted())
+    }
+
+    @Test
+    fun `what the inbox is given and gives is the same on both sides`() {
+        val bytes = byteArrayOf(1, 2)
+        val lease = Duration.ofSeconds(7)
+        val item = InboxItem("push", "m-1", InboxPolicy.AT_MOST_ONCE, bytes, lease).lowered()
+        assertEquals(RawInboxItem("push", "m-1", bytes, InboxPolicy.AT_MOST_ONCE, lease), item)
+        val run = InboxRun("push", "m-1", 3)
+        val answers = mapOf(
+            RawInboxAnswer.Run(run) to InboxAnswer.Run(run),
+            RawInboxAnswer.Busy(now) to InboxAnswer.Busy(now),
+            RawInboxAnswer.Done(bytes, true, now) to InboxAnswer.Done(bytes, true, now),
+            RawInboxAnswer.Uncertain(now) to InboxAnswer.Uncertain(now),
+        )
+        answers.forEach { (raw, answer) -> assertEquals(answer, raw.lifted()) }
+        assertEquals(RawInboxAnswer::class.sealedKinds(), answers.keys.map { it::class.java }.toSet())
+        assertEquals(RawInboxDecision.Happened(bytes), InboxDecision.Happened(bytes).lowered())
+        assertEquals(RawInboxDecision.RunAgain, InboxDecision.RunAgain.lowered())
+    }
+
+    @Test
+    fun `a fetched value comes out with all that is in it`() {
+        val headers = listOf(Header("ETag", "\"v1\""))
+        val (bytes, later) = byteArrayOf(1) to now.plusSeconds(7)
+        val raw = RawFetched(id, 203u, "text/plain", headers, bytes, now, later)
+        assertEquals(Fetched(id, 203, "text/plain", headers, bytes, now, later), raw.lifted())
     }
 
     @Test

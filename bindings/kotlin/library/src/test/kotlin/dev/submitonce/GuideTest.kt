@@ -16,7 +16,10 @@ import kotlin.test.assertContains
 import kotlin.test.assertEquals
 import kotlin.test.assertIs
 
-/** What `docs/kotlin.md` shows, run. Its code blocks are the marked parts of this file, word for word. */
+/**
+ * What `docs/kotlin.md` shows, run. Its code blocks are the marked parts of this file and of
+ * `GuideScenesTest`, word for word.
+ */
 class GuideTest {
     @TempDir
     lateinit var folder: File
@@ -247,19 +250,19 @@ class GuideTest {
         suspend fun refresh(account: String): String = "good".also { asked += "refresh"; check(account == "ada") }
     }
 
-    /** The page shows this file's marked parts, and nothing else in Kotlin; the README the first of them. */
+    /** The page shows the marked parts, and nothing else in Kotlin; the README the first of them. */
     @Test
     fun `the guide shows what runs`() {
         val repository = File(checkNotNull(System.getProperty("submitonce.repository")))
-        val source = File(repository, "bindings/kotlin/library/src/test/kotlin/dev/submitonce/GuideTest.kt")
+        val tests = File(repository, "bindings/kotlin/library/src/test/kotlin/dev/submitonce")
+        val sources = listOf("GuideTest.kt", "GuideScenesTest.kt").map { File(tests, it).readText() }
         fun shownIn(page: String) = Regex("""(?s)```kotlin\n(.*?)\n```""")
             .findAll(File(repository, page).readText())
             .map { it.groupValues[1] }
             .toList()
         val marked = Regex("""(?m)^ *// guide: (.*)\n((?s:.*?))^ *// end$""")
-            .findAll(source.readText())
+            .let { mark -> sources.flatMap(mark::findAll) }
             .map { it.groupValues[2].trimIndent().trim() }
-            .toList()
         assertEquals(marked.toSet(), shownIn("docs/kotlin.md").toSet())
         assertEquals(marked.take(1), shownIn("README.md"))
     }

@@ -32,6 +32,9 @@ class LifecycleTest : OutboxTest() {
         val outbox = open()
         val order = order()
         outbox.submit(order)
+        val config = BatchConfig("logs", "/logs")
+        val (batch, inbox) = outbox.batch(config) to outbox.inbox
+        val (item, run) = InboxItem("push", "m-1", InboxPolicy.AT_LEAST_ONCE) to InboxRun("push", "m-1", 1)
         outbox.close()
         val calls: Map<String, suspend () -> Any?> = mapOf(
             "begin" to { outbox.begin("form") },
@@ -63,6 +66,20 @@ class LifecycleTest : OutboxTest() {
             "observeList" to { outbox.observeList().first() },
             "changes" to { outbox.changes(0).first() },
             "uploads" to { outbox.uploads().first() },
+            "current" to { outbox.current("config") },
+            "batch" to { outbox.batch(config) },
+            "append" to { batch.append("{}") },
+            "appendAll" to { batch.appendAll(listOf("{}")) },
+            "flush" to { batch.flush() },
+            "once" to { inbox.once(item, ResultForm.TEXT) { "" } },
+            "begin in the inbox" to { inbox.begin(item) },
+            "finish" to { inbox.finish(run) },
+            "finishWith" to { inbox.finishWith(run, emptyList()) },
+            "fail" to { inbox.fail(run, InboxFailure.NOTHING_HAPPENED) },
+            "extend" to { inbox.extend(run, LONG) },
+            "decide" to { inbox.decide("push", "m-1", InboxDecision.RunAgain) },
+            "uncertain" to { inbox.uncertain() },
+            "query" to { inbox.query(AppStatement("SELECT 1")) },
         )
         calls.forEach { (name, call) ->
             val refusal = assertFailsWith<SubmitOnceException.Closed>(name) { atOnce { call() } }

@@ -41,7 +41,7 @@ class RunsTest : OutboxTest() {
             runs.repair()
             // As a submit does it, which nothing cancels.
             val done = async(NonCancellable) {
-                repeat(2) { order().let { runs.submitted(it, raw.submit(it.lowered())) } }
+                repeat(2) { runs.accepted(unmeteredOnly = false, raw.submit(order().lowered()).runRequested) }
                 runs.repair()
             }
             atOnce { done.await() }

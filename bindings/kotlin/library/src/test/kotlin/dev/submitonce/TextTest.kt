@@ -72,7 +72,7 @@ class TextTest : OutboxTest() {
     fun `half of a surrogate pair is refused and nothing is stored`(half: Int) = test {
         val outbox = open()
         val text = "half ${half.toChar()} of a pair"
-        val calls: List<Pair<String, suspend () -> Any>> = listOf(
+        val calls: List<Pair<String, suspend () -> Any?>> = listOf(
             "body" to { outbox.submit(order().copy(body = Body.Json(text))) },
             "url" to { outbox.submit(order().copy(url = "/$text")) },
             "headers" to { outbox.submit(order().copy(headers = listOf(Header("X-Name", text)))) },
@@ -90,6 +90,28 @@ class TextTest : OutboxTest() {
             "text" to { outbox.list(ListFilter(lane = text)) },
             "body" to { outbox.submitAll(listOf(order(), order().copy(body = Body.Json(text)))) },
             "slot" to { outbox.begin(text) },
+            "scope" to { outbox.inbox.begin(InboxItem(text, "a", InboxPolicy.AT_MOST_ONCE)) },
+            "key" to { outbox.inbox.once("a", text) { } },
+            "result" to { outbox.inbox.once(InboxItem("a", "b", InboxPolicy.AT_LEAST_ONCE), ResultForm.TEXT) { text } },
+            "key" to { outbox.inbox.finish(InboxRun("a", text, 1)) },
+            "scope" to { outbox.inbox.finishWith(InboxRun(text, "a", 1), emptyList()) },
+            "key" to { outbox.inbox.fail(InboxRun("a", text, 1), InboxFailure.NOTHING_HAPPENED) },
+            "key" to { outbox.inbox.extend(InboxRun("a", text, 1), LONG) },
+            "key" to { outbox.inbox.decide("a", text, InboxDecision.RunAgain) },
+            "scope" to { outbox.inbox.uncertain(text) },
+            "sql" to { outbox.inbox.query(AppStatement(text)) },
+            "parameters" to { outbox.inbox.query(AppStatement("SELECT ?1", SqlValue.Text(text))) },
+            "key" to { outbox.batch(BatchConfig(text, "/logs")) },
+            "url" to { outbox.batch(BatchConfig("logs", "/$text")) },
+            "account" to { outbox.batch(BatchConfig("logs", "/logs", account = text)) },
+            "method" to { outbox.batch(BatchConfig("logs", "/logs", method = text)) },
+            "headers" to { outbox.batch(BatchConfig("logs", "/logs", headers = listOf(Header("X-Name", text)))) },
+            "format" to { outbox.batch(BatchConfig("logs", "/logs", format = BatchFormat.JsonObject(text))) },
+            "id_member" to { outbox.batch(BatchConfig("logs", "/logs", idMember = text)) },
+            "record" to { outbox.batch(BatchConfig("logs", "/logs")).append("{\"a\":\"$text\"}") },
+            "record" to { outbox.batch(BatchConfig("logs", "/logs")).appendAll(listOf("{\"a\":\"$text\"}")) },
+            "key" to { outbox.current(text) },
+            "account" to { outbox.current("config", text) },
             "text" to { outbox.signIn(text) },
             "text" to { outbox.supplyCredentials("ann", Credentials.bearer(text)) },
             "text" to { open(database(text)) },

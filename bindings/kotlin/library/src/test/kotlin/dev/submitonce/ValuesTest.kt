@@ -109,6 +109,42 @@ class ValuesTest {
         assertHides(SignedOutReport(secret, 1, 2, 3, 4))
     }
 
+    @Test
+    fun `what the inbox is given and gives hides keys, contents and results`() {
+        val bytes = secret.toByteArray()
+        listOf(
+            InboxItem("push", secret, InboxPolicy.AT_MOST_ONCE, bytes), InboxRun("push", secret, 1),
+            InboxAnswer.Run(InboxRun("push", secret, 1)), InboxAnswer.Done(bytes, false, now), Once.Ran(secret),
+            Once.Before(secret, false, now), InboxDecision.Happened(bytes), UncertainItem("push", secret, now, 1),
+            AppStatement("SELECT ?1", SqlValue.Text(secret)), SqlValue.Text(secret), SqlValue.Blob(bytes),
+        ).forEach(::assertHides)
+        assertTrue("push" in InboxItem("push", secret, InboxPolicy.AT_MOST_ONCE).toString())
+    }
+
+    @Test
+    fun `a batch's and a fetched value's text hide where they go and what is in them`() {
+        val headers = listOf(Header("X-Name", secret))
+        assertHides(BatchConfig("logs", "/$secret", account = secret, headers = headers))
+        assertHides(Fetched(UUID(1, 2), 200, "text/plain", headers, secret.toByteArray(), now, now))
+    }
+
+    @Test
+    fun `what holds bytes is equal by its content`() {
+        fun values(bytes: ByteArray, at: Instant = now) = listOf(
+            InboxItem("a", "b", InboxPolicy.AT_MOST_ONCE, bytes), InboxAnswer.Done(bytes, false, at),
+            InboxDecision.Happened(bytes), SqlValue.Blob(bytes),
+            Fetched(UUID(1, 2), 200, null, emptyList(), bytes, at, at),
+        )
+        values(byteArrayOf(1)).zip(values(byteArrayOf(1))).forEach { (one, same) ->
+            assertEquals(one, same)
+            assertEquals(one.hashCode(), same.hashCode())
+        }
+        values(byteArrayOf(1)).zip(values(byteArrayOf(2))).forEach { (one, other) -> assertNotEquals(one, other) }
+        assertEquals(Once.Before("a", false, now), Once.Before("a", false, now))
+        assertNotEquals(Once.Before("a", false, now), Once.Before("b", false, now))
+        assertNotEquals<Once<String>>(Once.Ran("a"), Once.Ran("b"))
+    }
+
     // It grows while nothing has changed, so that it must not make a snapshot another one.
     @Test
     fun `a snapshot's age is counted from its acceptance and never less than nothing`() {
@@ -185,6 +221,13 @@ class ValuesTest {
             is FeedEvent.Change -> "changed"
             is FeedEvent.Resync -> "anew"
         }
+        fun name(once: Once<String>): String = when (once) {
+            is Once.Ran -> "ran: ${once.result}"
+            is Once.Before -> "before: ${once.result}"
+            is Once.Busy -> "since ${once.since}"
+            is Once.Uncertain -> "perhaps"
+        }
+        assertEquals("perhaps", name(Once.Uncertain(now)))
         assertEquals("held: OUTCOME_UNKNOWN", name(SubmissionState.Held(HoldReason.OUTCOME_UNKNOWN)))
         assertEquals("later", name(Waited.TimedOut(snapshot())))
         assertEquals("never happened", name(CancelOutcome.Cancelled))

@@ -6,6 +6,7 @@ import android.os.UserManager
 import android.provider.Settings
 import android.util.Log
 import dev.submitonce.CredentialsProvider
+import dev.submitonce.InboxScope
 import dev.submitonce.Limits
 import dev.submitonce.Outbox
 import dev.submitonce.ServerProfile
@@ -39,6 +40,7 @@ public class OutboxOpener internal constructor(
         limits: Limits? = null,
         userAgent: String? = null,
         tls: TlsConfig? = null,
+        inboxScopes: List<InboxScope> = emptyList(),
         credentials: CredentialsProvider? = null,
         expedited: Boolean = false,
         onCallbackError: (Throwable) -> Unit = ::log,
@@ -56,6 +58,7 @@ public class OutboxOpener internal constructor(
             tls = tls,
             boot = boot(),
             installId = installId(),
+            inboxScopes = inboxScopes,
             credentials = credentials,
             scheduler = workManagerScheduler(context, name, expedited),
             networks = networks(context),

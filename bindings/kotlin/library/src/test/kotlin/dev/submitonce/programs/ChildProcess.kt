@@ -1,6 +1,7 @@
 package dev.submitonce.programs
 
 import dev.submitonce.Body
+import dev.submitonce.InboxPolicy
 import dev.submitonce.Outbox
 import dev.submitonce.OutboxTest
 import dev.submitonce.Submission
@@ -30,6 +31,8 @@ object ChildProcess {
             "drain" -> runBlocking { open(rest[0], rest[1]).use { it.drain(OutboxTest.LONG) } }
             "hold-the-write-lock" -> holdTheWriteLock(rest[0])
             "open-without-library" -> openWithoutLibrary(rest[0])
+            "do-once-and-hang" -> doOnceAndHang(rest[0], File(rest[1]), InboxPolicy.valueOf(rest[2]))
+            "do-many-once" -> doManyOnce(rest[0], File(rest[1]), rest[2].toInt())
             else -> error("no such deed: $deed")
         }
     }
@@ -78,6 +81,21 @@ object ChildProcess {
         outbox.submit(order(SubmissionId.parse(id)))
         println("submitted")
         delay(Long.MAX_VALUE)
+    }
+
+    private fun doOnceAndHang(database: String, effects: File, policy: InboxPolicy): Unit = runBlocking {
+        Outbox.open(File(database)).inbox.once("deed", policy.name, policy) {
+            effects.appendText("${policy.name}\n")
+            println("done")
+            delay(Long.MAX_VALUE)
+        }
+    }
+
+    private fun doManyOnce(database: String, effects: File, count: Int): Unit = runBlocking {
+        val inbox = Outbox.open(File(database)).inbox
+        println("ready")
+        System.`in`.read()
+        repeat(count) { n -> inbox.once("deed", "$n", InboxPolicy.AT_MOST_ONCE) { effects.appendText("$n\n") } }
     }
 
     /** The byte that SQLite locks while it writes to the log (WAL_WRITE_LOCK, in its file format). */

@@ -29,6 +29,8 @@ fun main(arguments: Array<String>) {
     }
 }
 
+private val objects = listOf("Outbox", "Inbox", "Batch")
+
 /** `Outbox.submit`, `newSubmissionId` and so on, by the names of the C functions behind them. */
 private fun exportedFunctions(generated: String): Set<String> {
     val renamed = mapOf("Outbox.close" to "Outbox.shutdown")
@@ -36,10 +38,11 @@ private fun exportedFunctions(generated: String): Set<String> {
     return kinds.findAll(generated).map { it.destructured }.map { (kind, name) ->
         when (kind) {
             "func" -> camelCase(name)
-            // One object has functions; the others are listeners, which the app writes.
-            else -> "Outbox." + camelCase(name.substringAfter("outbox_", ""))
+            // These objects have functions; the others are listeners, which the app writes.
+            else -> objects.find { name.startsWith("${it.lowercase()}_") }
+                ?.let { "$it." + camelCase(name.removePrefix("${it.lowercase()}_")) }
         }
-    }.filter { it != "Outbox." }.map { renamed[it] ?: it }.toSet()
+    }.filterNotNull().map { renamed[it] ?: it }.toSet()
 }
 
 private fun camelCase(snake: String) =
@@ -52,8 +55,9 @@ private fun calledFunctions(report: File): Set<String> {
     factory.setFeature("http://apache.org/xml/features/nonvalidating/load-external-dtd", false)
     val classes = factory.newDocumentBuilder().parse(report).getElementsByTagName("class").elements()
     return classes.flatMap { type ->
-        val prefix = when (type.getAttribute("name").removePrefix("dev/submitonce/internal/")) {
-            "Outbox", "Outbox\$Companion" -> "Outbox."
+        val name = type.getAttribute("name").removePrefix("dev/submitonce/internal/")
+        val prefix = when (val outer = name.removeSuffix("\$Companion")) {
+            in objects -> "$outer."
             "Submit_onceKt" -> ""
             else -> return@flatMap emptyList()
         }

@@ -1,6 +1,7 @@
 package dev.submitonce.scenarios
 
 import dev.submitonce.BuiltInProfile
+import dev.submitonce.InboxScope
 import dev.submitonce.ServerProfile
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
@@ -14,6 +15,7 @@ class Config(
     val baseUrl: String? = null,
     val userAgent: String? = null,
     val installId: String? = null,
+    val inboxScopes: List<InboxScope>? = null,
 ) {
     /** This, and for what it leaves out the other. */
     fun over(other: Config): Config =
@@ -23,6 +25,7 @@ class Config(
             baseUrl ?: other.baseUrl,
             userAgent ?: other.userAgent,
             installId ?: other.installId,
+            inboxScopes ?: other.inboxScopes,
         )
 }
 
@@ -33,7 +36,12 @@ fun config(json: JsonElement): Config = json.members {
         baseUrl = textOrNull("base_url"),
         userAgent = textOrNull("user_agent"),
         installId = textOrNull("install_id"),
+        inboxScopes = jsonOrNull("inbox_scopes")?.items()?.map(::inboxScope),
     )
+}
+
+private fun inboxScope(json: JsonElement): InboxScope = json.members {
+    InboxScope(text("name"), json("keep_results_ms").millis(), jsonOrNull("keep_keys_ms")?.millis())
 }
 
 /** By its name, or as it is written. */

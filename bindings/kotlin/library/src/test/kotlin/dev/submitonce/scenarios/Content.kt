@@ -102,7 +102,8 @@ private fun probe(json: JsonElement): StatusProbe = json.members {
     )
 }
 
-private fun effect(name: String): Effect =
+/** By its name in scenarios. */
+fun effect(name: String): Effect =
     Effect.entries.find { name(it) == name } ?: broken("there is no effect $name")
 
 /** Pairs of a name and a value. */

@@ -36,6 +36,10 @@ private fun fields(error: SubmitOnceException): Array<Pair<String, Any?>> =
         is SubmitOnceException.NotHeld -> arrayOf("current" to form(error.current))
         is SubmitOnceException.NeedsConsent -> arrayOf("current" to form(error.current))
         is SubmitOnceException.CannotRetry -> arrayOf("current" to form(error.current))
+        is SubmitOnceException.Inbox.KeyReused -> arrayOf("scope" to error.scope, "key" to error.key)
+        is SubmitOnceException.Inbox.RunLost -> arrayOf("scope" to error.scope, "key" to error.key)
+        is SubmitOnceException.Inbox.NotUncertain -> arrayOf("scope" to error.scope, "key" to error.key)
+        is SubmitOnceException.Inbox.Statement -> arrayOf("number" to error.number, "problem" to error.problem)
         is SubmitOnceException.CannotOpen.InvalidConfig -> arrayOf("field" to error.field, "problem" to error.problem)
         is SubmitOnceException.CannotOpen.SchemaTooNew -> arrayOf("found" to error.found, "known" to error.known)
         is SubmitOnceException.CannotOpen.NotAnOutbox, is SubmitOnceException.CannotOpen.Setup ->

@@ -241,6 +241,10 @@ fun form(stats: Stats): JsonObject = with(stats) {
         "abnormal_retry_rate" to abnormalRetryRate,
         "time_to_settle" to timeToSettle.sumOf { it.count },
         "last_cursor" to lastCursor,
+        "inbox_runs" to inboxRuns,
+        "inbox_repeats" to inboxRepeats,
+        "inbox_uncertain" to inboxUncertain,
+        "records" to records,
     )
 }
 

@@ -44,5 +44,6 @@ private suspend fun open(stage: Stage, file: String, config: Config): Outbox =
         limits = limits(config.limits),
         userAgent = config.userAgent,
         installId = config.installId,
+        inboxScopes = config.inboxScopes.orEmpty(),
         dispatcher = stage.dispatcher,
     )

@@ -10,9 +10,9 @@ import kotlin.test.assertEquals
 /** The scenarios that every language plays, in Kotlin: see `tests/conformance/README.md`. */
 class ScenariosTest {
     private val played = listOf(
-        "accounts", "answers", "bodies", "cancels", "convergence", "copies", "decisions", "ids", "intents",
-        "key_lifetimes", "key_places", "lanes", "latest", "lost_answers", "networks", "observing", "opening", "order",
-        "parents", "probes", "purges", "retention", "runs", "waits",
+        "accounts", "answers", "batches", "bodies", "cancels", "convergence", "copies", "decisions", "fetched", "ids",
+        "inbox", "intents", "key_lifetimes", "key_places", "lanes", "latest", "lost_answers", "networks", "observing",
+        "opening", "order", "parents", "probes", "purges", "retention", "runs", "waits",
     )
 
     private fun scenariosOf(name: String) = scenariosOf(File(conformance, "$name.json"))

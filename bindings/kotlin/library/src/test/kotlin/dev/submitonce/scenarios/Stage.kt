@@ -1,5 +1,6 @@
 package dev.submitonce.scenarios
 
+import dev.submitonce.Batch
 import dev.submitonce.Outbox
 import dev.submitonce.ReferenceServer
 import kotlinx.serialization.json.JsonElement
@@ -33,6 +34,7 @@ class Handle(val outbox: Outbox, val file: String) : Closeable {
     var isOpen: Boolean = true
         private set
     private val ears = mutableMapOf<String, Ear>()
+    private val batches = mutableMapOf<String, Batch>()
 
     /** The generated outbox under this one, for what the layer has in another form. */
     val raw: RawOutbox get() = outbox.raw
@@ -44,6 +46,12 @@ class Handle(val outbox: Outbox, val file: String) : Closeable {
         ears.remove(by)?.close()
         return if (listening) Ear().also { ears[by] = it } else null
     }
+
+    fun keep(name: String, batch: Batch) {
+        batches[name] = batch
+    }
+
+    fun batch(name: String): Batch = batches[name] ?: broken("there is no batch $name")
 
     fun closeOutbox() {
         outbox.close()
