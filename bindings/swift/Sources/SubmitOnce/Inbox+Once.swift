@@ -67,6 +67,25 @@ public struct NothingHappened: Error, LocalizedError, CustomStringConvertible {
     public var errorDescription: String? { description }
 }
 
+/// What an effect may give to be kept: bytes, a text, or nothing.
+public protocol InboxResult: Sendable {
+    /// What is kept of it.
+    var inboxResult: Data? { get }
+}
+
+extension Data: InboxResult {
+    public var inboxResult: Data? { self }
+}
+
+extension String: InboxResult {
+    /// In UTF-8.
+    public var inboxResult: Data? { Data(utf8) }
+}
+
+extension Optional: InboxResult where Wrapped: InboxResult {
+    public var inboxResult: Data? { flatMap(\.inboxResult) }
+}
+
 extension Inbox {
     /// Carries an effect out, once across all tasks and processes, and records it with its result.
     ///
@@ -81,7 +100,7 @@ extension Inbox {
     ///   - content: what comes with the key; with another one, this throws with the reason `inboxKeyReused`.
     ///   - policy: what to do when nobody can know whether it happened.
     ///   - lease: how long the effect may take. Left out: ten minutes.
-    ///   - effect: what to do, on the caller's actor. Its result is what later calls get.
+    ///   - effect: what to do, on the caller's actor. Its result, a `Data` or a `String`, is what later calls get.
     /// - Throws: what the effect throws; and ``SubmitOnceError``, as ``begin(_:)`` and ``finish(_:result:)``. If it is
     ///   thrown after the effect, that happened and isn't recorded.
     @discardableResult
@@ -92,29 +111,15 @@ extension Inbox {
         policy: InboxPolicy = .atLeastOnce,
         lease: Duration? = nil,
         isolation: isolated (any Actor)? = #isolation,
-        _ effect: () async throws -> Data?
+        _ effect: () async throws -> some InboxResult
     ) async throws -> Once {
         let item = InboxItem(scope, key, content: content, policy: policy, lease: lease)
         switch try await begin(item) {
-        case .run(let run): return .ran(result: try await carryOut(run, effect))
+        case .run(let run): return .ran(result: try await carryOut(run) { try await effect().inboxResult })
         case .done(let result, let dropped, let at): return .before(result: result, dropped: dropped, at: at)
         case .busy(let since): return .busy(since: since)
         case .uncertain(let since): return .uncertain(since: since)
         }
-    }
-
-    /// The same for an effect whose result is a text.
-    @discardableResult
-    public func once(
-        _ scope: String,
-        _ key: String,
-        content: Data? = nil,
-        policy: InboxPolicy = .atLeastOnce,
-        lease: Duration? = nil,
-        isolation: isolated (any Actor)? = #isolation,
-        _ effect: () async throws -> String
-    ) async throws -> Once {
-        try await once(scope, key, content: content, policy: policy, lease: lease) { Data(try await effect().utf8) }
     }
 
     /// The same for an effect without a result.

@@ -108,11 +108,14 @@ final class BatchTests: OutboxTestCase {
         XCTAssertEqual(Set(bodies), Set(try halves.map { try sha256(Data($0.utf8)) }))
     }
 
+    func testARecordIsEncodedOnTheActorOfItsCaller() async throws {
+        try await Self.onTheMainActor(open().batch(BatchConfig("logs", to: "https://example.com/logs")))
+    }
+
     // It compiles: the record may not leave the actor.
     @MainActor
-    func testARecordIsEncodedOnTheActorOfItsCaller() async throws {
+    private static func onTheMainActor(_ batch: Batch) async throws {
         final class Reading: Encodable { var id = "r1" }
-        let batch = try await open().batch(BatchConfig("logs", to: "https://example.com/logs"))
         let reading = Reading()
         let receipt = try await batch.append(reading)
         reading.id = "r2"

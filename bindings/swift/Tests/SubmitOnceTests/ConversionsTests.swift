@@ -230,7 +230,7 @@ final class ConversionsTests: XCTestCase {
                 SubmitOnceGenerated.SettleTimes(atMost: 0.5, count: 31),
                 SubmitOnceGenerated.SettleTimes(atMost: nil, count: 32),
             ],
-            lastCursor: 33
+            lastCursor: 33, inboxRuns: 34, inboxRepeats: 35, inboxUncertain: 36, records: 37
         )
         let stats = raw.lifted
         // The names are the same; what is made of them is in order.

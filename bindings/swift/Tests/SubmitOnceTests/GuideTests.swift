@@ -320,7 +320,7 @@ final class GuideTests: OutboxTestCase {
     /// The app's own parts, which count.
     private actor Counter {
         private(set) var count = 0
-        let canBeSent = true
+        var canBeSent: Bool { true }
 
         func show(_ text: String, id: String) throws { count += 1 }
 

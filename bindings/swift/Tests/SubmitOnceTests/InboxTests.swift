@@ -163,12 +163,15 @@ final class InboxTests: OutboxTestCase {
         XCTAssertEqual(next.text, "paid")
     }
 
+    func testTheEffectRunsOnTheActorOfItsCaller() async throws {
+        try await Self.onTheMainActor(open().inbox)
+    }
+
     // It compiles: neither the counter nor the closure may leave the actor.
     @MainActor
-    func testTheEffectRunsOnTheActorOfItsCaller() async throws {
+    private static func onTheMainActor(_ inbox: Inbox) async throws {
         final class Counter { var count = 0 }
         let counter = Counter()
-        let inbox = try await open().inbox
         try await inbox.once("push", "m1") {
             MainActor.assertIsolated()
             counter.count += 1

@@ -38,7 +38,7 @@ private func batchConfig(_ json: JSON) throws -> BatchConfig {
         var config = BatchConfig(try members.text("key"), to: try members.text("url"))
         config.account = try members.textIfAny("account")
         config.method = try members.textIfAny("method") ?? config.method
-        config.effect = try members.jsonIfAny("effect").map { try effect($0) }
+        config.effect = try members.jsonIfAny("effect").map { try namedEffect($0) }
         config.headers = try members.jsonIfAny("headers")?.headers() ?? []
         config.format = try members.jsonIfAny("format").map { try batchFormat($0) }
         config.idMember = try members.textIfAny("id_member") ?? config.idMember
