@@ -16,6 +16,7 @@ use crate::delivery::http::HttpTransport;
 use crate::entropy::{Entropy, SystemEntropy};
 use crate::error::{OpenError, StorageError};
 use crate::model::headers::REFUSED_HEADERS;
+use crate::model::inbox::InboxScope;
 use crate::model::key_place;
 use crate::model::request::check_origin;
 use crate::model::submission::Effect;
@@ -119,6 +120,7 @@ impl Core {
             vfs: seams.vfs,
             install_id: config.install_id.clone(),
             limits: limits.clone(),
+            inbox_scopes: config.inbox_scopes.clone(),
             clock: Arc::clone(&clock),
             entropy: Arc::clone(&entropy),
         })?;
@@ -298,6 +300,8 @@ impl Checked {
             .map_err(|problem| invalid("limits", problem))?;
         let profile = config.profile.clone().unwrap_or_default();
         check_profile(&profile)?;
+        InboxScope::check(&config.inbox_scopes)
+            .map_err(|problem| invalid("inbox_scopes", problem))?;
         Ok(Self {
             limits,
             base: config.base_url.as_deref().map(read_base).transpose()?,

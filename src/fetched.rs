@@ -2,7 +2,7 @@
 
 use crate::error::OutboxError;
 use crate::model::outcome::Fetched;
-use crate::model::request::check_name;
+use crate::model::request::{check_account, check_name};
 use crate::outbox::Outbox;
 
 #[uniffi::export]
@@ -17,6 +17,9 @@ impl Outbox {
         account: Option<String>,
         key: String,
     ) -> Result<Option<Fetched>, OutboxError> {
+        if let Some(account) = &account {
+            check_account(account)?;
+        }
         check_name("key", &key)?;
         self.store()?.current(account.as_deref(), &key)
     }

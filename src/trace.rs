@@ -1,6 +1,6 @@
 //! What a subscriber of the `tracing` crate is told, under the target `submit_once`: IDs, numbers,
-//! states, statuses and times. Never a URL, a body, a header, an account or a credential; errors by
-//! their kind alone, since their words may come from the system.
+//! states, statuses and times; of the inbox, scopes and no keys. Never a URL, a body, a header, an account
+//! or a credential; errors by their kind alone, since their words may come from the system.
 //!
 //! Without a subscriber it costs a look at a number.
 
@@ -33,6 +33,18 @@ pub(crate) enum Told {
     },
     /// Retention dropped something.
     Retained { results: usize, tombstones: usize },
+    /// A run of the inbox began.
+    InboxRun { scope: String, number: i64 },
+    /// A run of the inbox ended, or was decided about.
+    InboxEnded {
+        scope: String,
+        number: i64,
+        state: &'static str,
+    },
+    /// Nobody knows whether a run of the inbox had its effect.
+    InboxUncertain { scope: String, number: i64 },
+    /// Retention dropped results or keys of the inbox.
+    InboxRetained { rows: usize },
 }
 
 /// True if there may be a subscriber.
@@ -71,8 +83,27 @@ pub(crate) fn tell(told: &[Told]) {
                 results,
                 tombstones,
             } => tracing::debug!(target: TARGET, results, tombstones, "dropped"),
+            Told::InboxRun { scope, number } => {
+                tracing::debug!(target: TARGET, scope, number, "run begun");
+            }
+            Told::InboxEnded {
+                scope,
+                number,
+                state,
+            } => tracing::debug!(target: TARGET, scope, number, state, "run ended"),
+            Told::InboxUncertain { scope, number } => {
+                tracing::warn!(target: TARGET, scope, number, "run uncertain");
+            }
+            Told::InboxRetained { rows } => {
+                tracing::debug!(target: TARGET, rows, "dropped from the inbox");
+            }
         }
     }
+}
+
+/// A result of the inbox isn't the one that was stored.
+pub(crate) fn inbox_damaged(scope: &str) {
+    tracing::warn!(target: TARGET, scope, "a result is damaged and no longer given");
 }
 
 /// What a call of `submit` came to.
@@ -88,6 +119,11 @@ pub(crate) fn submitted(id: SubmissionId, result: Result<&Receipt, &OutboxError>
         }
         Err(error) => tracing::warn!(target: TARGET, %id, error = kind(error), "not accepted"),
     }
+}
+
+/// A fetched value was met that isn't what was stored.
+pub(crate) fn damaged_value() {
+    tracing::warn!(target: TARGET, "a fetched value is damaged, and counts as none");
 }
 
 /// An error without its words.

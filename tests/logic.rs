@@ -42,6 +42,12 @@ mod doubt;
 mod drains;
 #[path = "logic/feeds.rs"]
 mod feeds;
+#[path = "logic/fetched.rs"]
+mod fetched;
+#[path = "logic/fetched_kept.rs"]
+mod fetched_kept;
+#[path = "logic/fetched_random.rs"]
+mod fetched_random;
 #[path = "logic/gates.rs"]
 mod gates;
 #[path = "logic/guards.rs"]

@@ -38,6 +38,8 @@ mod families;
 mod faults;
 #[path = "world/faults_in_doubt.rs"]
 mod faults_in_doubt;
+#[path = "world/fetched.rs"]
+mod fetched;
 #[path = "world/field_day.rs"]
 mod field_day;
 #[path = "world/files.rs"]

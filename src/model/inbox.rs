@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
+use crate::policy::limits::{LONGEST, MAX_NAME_BYTES};
+
 /// Something that came in, or is to be done on this side, once: a push message, a local notification, a
 /// period of a periodic worker, a step of an agent.
 #[derive(Clone, PartialEq, Eq, uniffi::Record)]
@@ -67,7 +69,8 @@ impl fmt::Debug for InboxItem {
 }
 
 /// What to do when a run was lost: its process was killed, or its time was over. A kill after the effect
-/// can't be told from one before it.
+/// can't be told from one before it. Where the run that was lost began with the other policy than is asked
+/// for now, `AtMostOnce` counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, uniffi::Enum)]
 pub enum InboxPolicy {
     /// It never runs a second time by itself: `Uncertain` is answered until somebody decides. For what
@@ -221,6 +224,28 @@ pub struct InboxScope {
     /// out: for ever. Choose it longer than anything can come again.
     #[uniffi(default = None)]
     pub keep_keys: Option<Duration>,
+}
+
+impl InboxScope {
+    /// Refuses scopes that make no sense.
+    pub(crate) fn check(scopes: &[Self]) -> Result<(), &'static str> {
+        for (n, scope) in scopes.iter().enumerate() {
+            if scope.name.is_empty() || scope.name.len() > MAX_NAME_BYTES {
+                return Err("names have 1 to 1,024 bytes");
+            }
+            if scopes
+                .iter()
+                .skip(n + 1)
+                .any(|other| other.name == scope.name)
+            {
+                return Err("name each scope once");
+            }
+            if scope.keep_results > LONGEST || scope.keep_keys.is_some_and(|keep| keep > LONGEST) {
+                return Err("times must be shorter than a hundred years");
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A statement of the app, for tables of its own in the outbox's file.

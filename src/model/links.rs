@@ -153,6 +153,7 @@ pub(super) fn read_lane(
 
 pub(super) fn read_replaces(
     replaces: Option<String>,
+    method: &str,
     effect: Effect,
     profile: &ServerProfile,
 ) -> Result<Option<String>, OutboxError> {
@@ -160,11 +161,17 @@ pub(super) fn read_replaces(
         return Ok(None);
     };
     check_name("replaces", &replaces)?;
-    if effect != Effect::Overwrite && !(profile.latest_wins && effect == Effect::Keyed) {
+    let latest_wins = match effect {
+        Effect::Safe => method == "GET",
+        Effect::Overwrite => true,
+        Effect::Keyed => profile.latest_wins,
+        Effect::Unkeyed => false,
+    };
+    if !latest_wins {
         return Err(invalid(
             "replaces",
-            "only what overwrites can be replaced: use the effect overwrite, or a server profile \
-             with latest_wins",
+            "only what overwrites can be replaced, and a GET without an effect: use the effect \
+             overwrite, or a server profile with latest_wins",
         ));
     }
     Ok(Some(replaces))

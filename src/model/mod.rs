@@ -2,6 +2,7 @@
 
 pub mod batch;
 pub mod body;
+pub(crate) mod envelope;
 pub mod fingerprint;
 pub mod headers;
 pub mod id;
@@ -11,6 +12,7 @@ pub mod key_place;
 pub mod links;
 pub mod outcome;
 pub(crate) mod parts;
+pub(crate) mod record;
 pub mod request;
 pub mod state;
 pub mod submission;
@@ -34,6 +36,8 @@ mod invariant_tests;
 mod key_place_tests;
 #[cfg(test)]
 mod parts_tests;
+#[cfg(test)]
+mod record_tests;
 #[cfg(test)]
 mod request_tests;
 #[cfg(test)]

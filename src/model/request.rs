@@ -76,9 +76,7 @@ impl FrozenRequest {
             check_account(account)?;
         }
         let method = read_method(&submission.method)?;
-        let effect = submission
-            .effect
-            .unwrap_or_else(|| default_effect(&method, profile));
+        let effect = effect_of(submission.effect, &method, profile);
         let wire_key = profile.spell(&submission.id.to_string());
         let place = &profile.key_place;
         let in_url = |problem| invalid("url", problem);
@@ -104,7 +102,7 @@ impl FrozenRequest {
         check_priority(submission.priority)?;
         let links = FrozenLinks {
             lane: read_lane(submission.lane, submission.lane_policy)?,
-            replaces: read_replaces(submission.replaces, effect, profile)?,
+            replaces: read_replaces(submission.replaces, &method, effect, profile)?,
             after: read_parents(submission.after, &submission.parts)?,
             parts: parts::read(
                 submission.parts,
@@ -264,11 +262,12 @@ pub(crate) fn check_account(account: &str) -> Result<(), OutboxError> {
     check_name("account", account)
 }
 
-fn default_effect(method: &str, profile: &ServerProfile) -> Effect {
-    match method {
+/// What a repeat does: as the app says, or by the method and the server profile.
+pub(crate) fn effect_of(told: Option<Effect>, method: &str, profile: &ServerProfile) -> Effect {
+    told.unwrap_or(match method {
         "GET" | "HEAD" | "OPTIONS" => Effect::Safe,
         _ => profile.effect,
-    }
+    })
 }
 
 pub(crate) fn invalid(field: &str, problem: &str) -> OutboxError {

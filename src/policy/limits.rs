@@ -304,6 +304,13 @@ pub const MAX_CHILDREN: u32 = 1_000;
 /// one that nobody knows the effect of. A lock of the server is per key, and theirs differ.
 pub const NEWER_WAITS: Duration = Duration::from_secs(15);
 
+/// How long the records of a batch wait for each other. A radio stays awake some ten seconds after each
+/// request, so that sending much more often costs as much as never letting it sleep.
+pub const BATCH_AGE: Duration = Duration::from_secs(30);
+
+/// Records of one batch at most: they are moved in the transaction in which a server refuses it.
+pub const MAX_BATCH_RECORDS: u32 = 10_000;
+
 /// Submissions that one page of a list looks at, at most.
 pub const LIST_LOOKS: u32 = 5_000;
 
@@ -341,3 +348,29 @@ pub const NETWORK_JITTER: Duration = Duration::from_secs(2);
 /// How often a submission's credentials must have been refused, each time with others, before that
 /// is its own affair, as those of other submissions work.
 pub const FROZEN_REFUSALS: u32 = 2;
+
+/// How long a run of the inbox may take that doesn't say: the time that Android gives a worker.
+pub const INBOX_LEASE: Duration = Duration::from_secs(10 * 60);
+
+/// The longest that a run of the inbox may take without being extended: an agent that waits for a
+/// person over a week.
+pub const INBOX_LEASE_MOST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// How long a scope of the inbox keeps results that doesn't say: as long as submissions' are kept.
+pub const KEEP_INBOX_RESULTS: Duration = KEEP_RESULTS;
+
+/// How long a scope of the inbox remembers after that what was done, if it doesn't say: push services
+/// keep a message for four weeks, and a device may lie in a drawer for a season.
+pub const KEEP_INBOX_KEYS: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+
+/// Uncertain items that are listed at once: more than a person decides.
+pub const INBOX_LIST: u32 = 1_000;
+
+/// Scopes of the inbox that one step of retention looks at: more than most apps have.
+pub const INBOX_SCOPES_AT_ONCE: usize = 32;
+
+/// Rows of the app's own tables that are read at once: more than a screen shows, and a few megabytes.
+pub const QUERY_ROWS: usize = 10_000;
+
+/// Bytes of the app's own tables that are read at once: they are copied on their way to Kotlin and Swift.
+pub const QUERY_BYTES: usize = 16 * 1024 * 1024;

@@ -14,7 +14,9 @@ mod rate_limit;
 pub mod redirect;
 pub mod retry_after;
 pub mod rules;
+pub mod split;
 mod table;
+pub(crate) mod validator;
 
 #[cfg(test)]
 mod age_tests;
@@ -50,3 +52,7 @@ mod redirect_tests;
 mod retry_after_tests;
 #[cfg(test)]
 mod rules_tests;
+#[cfg(test)]
+mod split_tests;
+#[cfg(test)]
+mod validator_tests;

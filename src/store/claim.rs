@@ -8,8 +8,9 @@ use super::parts::{self, Resolved};
 use super::step::expire_one;
 use super::submissions::{self, Due, Row, ask, change, note_problem, or_quarantine};
 use super::writer::Tx;
-use super::{attempts, probes, profiles};
+use super::{attempts, batches, probes, profiles};
 use crate::error::OutboxError;
+use crate::model::envelope::is_envelope;
 use crate::model::request::FrozenRequest;
 use crate::model::state::{Event, SubmissionState};
 use crate::model::submission::Effect;
@@ -220,6 +221,7 @@ fn claim_one(
         return end(tx, row, event);
     }
     let resolved = match thaw(tx.connection, &row)? {
+        Some(envelope) if is_envelope(&envelope) => batches::sealed(tx, &row, envelope)?,
         Some(template) => parts::resolved(tx, &row, template)?,
         None => Resolved::Damaged,
     };
@@ -229,6 +231,11 @@ fn claim_one(
             let problem = "the stored bytes are not the ones that were accepted";
             note_problem(tx, &row, problem)?;
             return end(tx, row, Event::RowDamaged);
+        }
+        Resolved::Nothing => {
+            note_problem(tx, &row, "none of the batch's records can be read")?;
+            let never_sent = attempts::never_sent(tx.connection, &row)?;
+            return end(tx, row, Event::BodyMissing { never_sent });
         }
         // The last guard: a template is never sent.
         Resolved::Template => return end(tx, row, Event::ParentResultMissing),

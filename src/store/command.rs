@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use super::order;
 use super::transaction::Tx;
 use super::writer::lock;
-use crate::error::{OutboxError, StorageError};
+use crate::error::{InboxError, OutboxError, StorageError};
 
 /// A queued command, erased: runs in the transaction, then tells its caller.
 pub(super) trait Command: Send {
@@ -42,21 +42,46 @@ pub(super) struct Slot<T> {
 pub(super) enum SlotState<T> {
     Waiting,
     Lead,
-    Done(Result<T, OutboxError>),
+    Done(T),
     Taken,
 }
 
-pub(super) struct Job<T, F> {
-    pub(super) at_any_cost: bool,
-    pub(super) work: Option<F>,
-    pub(super) result: Option<Result<T, OutboxError>>,
-    pub(super) slot: Arc<Slot<T>>,
+/// What a command refuses with: that of the boundary that it is for.
+pub(super) trait Refusal: From<OutboxError> + Send + 'static {
+    /// What the database said, if that is why.
+    fn storage(&self) -> Option<&StorageError>;
 }
 
-impl<T, F> Command for Job<T, F>
+impl Refusal for OutboxError {
+    fn storage(&self) -> Option<&StorageError> {
+        match self {
+            Self::Storage { storage } => Some(storage),
+            _ => None,
+        }
+    }
+}
+
+impl Refusal for InboxError {
+    fn storage(&self) -> Option<&StorageError> {
+        match self {
+            Self::Storage { storage } => Some(storage),
+            _ => None,
+        }
+    }
+}
+
+pub(super) struct Job<T, E, F> {
+    pub(super) at_any_cost: bool,
+    pub(super) work: Option<F>,
+    pub(super) result: Option<Result<T, E>>,
+    pub(super) slot: Arc<Slot<Result<T, E>>>,
+}
+
+impl<T, E, F> Command for Job<T, E, F>
 where
     T: Send,
-    F: FnOnce(&Tx<'_>) -> Result<T, OutboxError> + Send,
+    E: Refusal,
+    F: FnOnce(&Tx<'_>) -> Result<T, E> + Send,
 {
     fn run(&mut self, tx: &Tx<'_>) -> Ran {
         let Some(work) = self.work.take() else {
@@ -69,9 +94,9 @@ where
         }));
         tx.touched.borrow_mut().clear();
         let result = worked.unwrap_or_else(|_| {
-            Err(StorageError::Internal {
+            Err(OutboxError::from(StorageError::Internal {
                 detail: "a database command panicked".to_owned(),
-            }
+            })
             .into())
         });
         let ran = if result.is_ok() {
@@ -88,9 +113,9 @@ where
             // Its own refusal says more, unless it may be about what another command had written
             // and the transaction has taken back.
             (None | Some(Failed { alone: true, .. }), Some(Err(error))) => Err(error),
-            (Some(failed), _) => Err(failed.error.clone().into()),
+            (Some(failed), _) => Err(OutboxError::from(failed.error.clone()).into()),
             (None, Some(Ok(value))) => Ok(value),
-            (None, None) => Err(OutboxError::Closed),
+            (None, None) => Err(OutboxError::Closed.into()),
         };
         *lock(&self.slot.state) = SlotState::Done(result);
         self.slot.changed.notify_one();
@@ -102,8 +127,8 @@ where
 
     fn storage_error(&self) -> Option<StorageError> {
         match &self.result {
-            Some(Err(OutboxError::Storage { storage })) => Some(storage.clone()),
-            _ => None,
+            Some(Err(error)) => error.storage().cloned(),
+            Some(Ok(_)) | None => None,
         }
     }
 

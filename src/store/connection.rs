@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, named_params};
 
 use super::bodies::Bodies;
 use super::file::{self, Guards, HighWater, sync_folder};
+use super::inbox::Inbox;
 use super::loss::{self, Loss};
 use super::owner::{self, Owner};
 use super::salvage::{self, Salvaged};
@@ -19,6 +20,7 @@ use super::{Context, OpenReport, Store, migrate, restored};
 use crate::clock::Clock;
 use crate::entropy::Entropy;
 use crate::error::{OpenError, StorageError};
+use crate::model::inbox::InboxScope;
 use crate::policy::limits::Limits;
 
 /// What opening needs.
@@ -28,6 +30,7 @@ pub(crate) struct StoreConfig {
     pub(crate) vfs: Option<String>,
     pub(crate) install_id: Option<String>,
     pub(crate) limits: Limits,
+    pub(crate) inbox_scopes: Vec<InboxScope>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
 }
@@ -79,7 +82,7 @@ fn is_damage(error: &OpenError) -> bool {
 }
 
 fn open_whole(config: &StoreConfig, salvaged: Option<Salvaged>) -> Result<Store, OpenError> {
-    let connection = connect(config, &config.path)?;
+    let mut connection = connect(config, &config.path)?;
     prepare(&connection, &config.limits)?;
     let created = migrate::migrate(&connection)?;
     let high_water = HighWater::new(&config.path).read();
@@ -100,7 +103,7 @@ fn open_whole(config: &StoreConfig, salvaged: Option<Salvaged>) -> Result<Store,
     let lock = owner::lock_own(&config.path, &token)?;
     let boot = boot_write(&connection, config, &token, high_water, salvaged.is_some())?;
     let guards = Guards::new(&config.path);
-    let reader = connect(config, &config.path)?;
+    let mut reader = connect(config, &config.path)?;
     prepare(&reader, &config.limits)?;
     reader
         .pragma_update(None, "query_only", true)
@@ -111,6 +114,7 @@ fn open_whole(config: &StoreConfig, salvaged: Option<Salvaged>) -> Result<Store,
         quiet_time: config.limits.quiet_time,
         max_body_bytes: config.limits.max_body_bytes,
     };
+    let inbox = Inbox::new(&config.inbox_scopes, &mut connection, &mut reader)?;
     let owner = Owner::new(boot.owner, &config.path, token.clone(), lock);
     let bodies = Bodies::new(
         &config.path,
@@ -125,6 +129,7 @@ fn open_whole(config: &StoreConfig, salvaged: Option<Salvaged>) -> Result<Store,
         limits: config.limits.clone(),
         owner,
         bodies: Arc::new(bodies),
+        inbox,
         report: OpenReport {
             // Made anew of what is left of an old one is not new.
             created: created && salvaged.is_none(),

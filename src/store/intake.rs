@@ -9,7 +9,7 @@ use super::rows::{spell_headers, spell_lane_policy, unreadable};
 use super::submissions::{self, Row};
 use super::view::{self, tombstone};
 use super::writer::Tx;
-use super::{attempts, gates, loss, order, profiles, runs};
+use super::{attempts, fetched, gates, loss, order, profiles, runs};
 use crate::error::OutboxError;
 use crate::model::body::FrozenBody;
 use crate::model::fingerprint::{Fingerprint, Identity, digest};
@@ -73,11 +73,32 @@ pub(super) fn accept(
     if let Some(met) = meet(tx.connection, request)? {
         return met;
     }
+    let conditional = fetched::conditional(tx, request)?;
+    let request = conditional.as_ref().unwrap_or(request);
     check_room(tx.connection, request, terms.most)?;
     parents::check(tx.connection, request)?;
+    let seq = insert(tx, request)?;
+    bodies.note(tx, seq, request)?;
+    enter(tx, seq, request)?;
+    let run_requested = ask_for_run(tx, owner, request, terms)?;
+    Ok(Receipt {
+        run_requested,
+        ..receipt(
+            ReceiptKind::Accepted,
+            view::whole(tx.connection, request.id)?,
+        )
+    })
+}
+
+/// Stores the rows of a new submission.
+pub(super) fn insert(tx: &Tx<'_>, request: &FrozenRequest) -> rusqlite::Result<i64> {
     let seq = insert_submission(tx, request)?;
     insert_request(tx, request, seq)?;
-    bodies.note(tx, seq, request)?;
+    Ok(seq)
+}
+
+/// Lets a new submission enter the queue: the counters, the change feed, what it waits for.
+pub(super) fn enter(tx: &Tx<'_>, seq: i64, request: &FrozenRequest) -> Result<Row, OutboxError> {
     loss::doubt_if_from_before(tx, seq, request.id)?;
     tx.connection
         .prepare_cached(
@@ -90,24 +111,27 @@ pub(super) fn accept(
     submissions::feed(tx, &row)?;
     parents::enter(tx, &mut row, request)?;
     order::enter(tx, &row)?;
+    Ok(row)
+}
+
+/// Asks for a background run. True if the caller has to schedule it.
+pub(super) fn ask_for_run(
+    tx: &Tx<'_>,
+    owner: &Owner,
+    request: &FrozenRequest,
+    terms: Intaking,
+) -> Result<bool, OutboxError> {
     let network = if request.unmetered_only {
         RunNetwork::Unmetered
     } else {
         RunNetwork::Any
     };
-    let run_requested = if terms.schedules {
-        runs::request(tx, owner, network)?
+    if terms.schedules {
+        runs::request(tx, owner, network)
     } else {
         runs::leave(tx, network)?;
-        false
-    };
-    Ok(Receipt {
-        run_requested,
-        ..receipt(
-            ReceiptKind::Accepted,
-            view::whole(tx.connection, request.id)?,
-        )
-    })
+        Ok(false)
+    }
 }
 
 /// Refuses what is new and can't be taken.

@@ -40,6 +40,7 @@ mod retention;
 mod rows;
 mod runs;
 mod salvage;
+mod salvage_app;
 mod salvage_mend;
 mod salvage_pages;
 mod salvage_rows;
@@ -55,6 +56,7 @@ mod view;
 mod waiting;
 mod writer;
 
+pub(crate) use batches::Gathering;
 pub(crate) use claim::Claim;
 pub(crate) use connection::{StoreConfig, make_folder};
 pub(crate) use file::identity as file_identity;
@@ -84,6 +86,8 @@ use crate::model::state::HoldReason;
 use crate::policy::limits::Limits;
 
 use bodies::{Bodies, keep_if_stored};
+use command::Refusal;
+use inbox::Inbox;
 use intake::Intaking;
 use owner::Owner;
 use resolve::ResolvingAll;
@@ -127,6 +131,7 @@ pub(crate) struct Store {
     limits: Limits,
     owner: Owner,
     bodies: Arc<Bodies>,
+    inbox: Inbox,
     report: OpenReport,
 }
 
@@ -384,11 +389,12 @@ impl Store {
 
     /// One bounded step of retention. True if there may be more to do.
     pub(crate) fn retain(self: &Arc<Self>) -> Result<bool, OutboxError> {
-        let limits = self.limits.clone();
+        let (limits, store) = (self.limits.clone(), Arc::clone(self));
         self.writer.lay_ballast();
         let (more, purged) = self.writer.write(move |tx| {
             tx.with_calls.set(true);
-            Ok((retention::step(tx, &limits)?, purge::piece(tx)?))
+            let more = retention::step(tx, &limits)? | store.inbox.forget(tx, &store.owner)?;
+            Ok((more, purge::piece(tx)?))
         })?;
         self.after_purge(purged);
         Ok(self.delete_bodies() || more || purged != Purged::Nothing)
@@ -414,21 +420,29 @@ impl Store {
         &self,
         read: impl FnOnce(&Connection) -> Result<T, OutboxError>,
     ) -> Result<T, OutboxError> {
-        self.writer.check_moved()?;
+        self.read_as(read)
+    }
+
+    /// The same for what refuses in its own words.
+    fn read_as<T, E: Refusal>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.writer.check_moved().map_err(OutboxError::from)?;
         let found = self.read_whole(read);
         self.writer.note_damage(&found);
         found
     }
 
-    fn read_whole<T>(
+    fn read_whole<T, E: Refusal>(
         &self,
-        read: impl FnOnce(&Connection) -> Result<T, OutboxError>,
-    ) -> Result<T, OutboxError> {
+        read: impl FnOnce(&Connection) -> Result<T, E>,
+    ) -> Result<T, E> {
         let reader = self.lock_reader();
         let reader = reader.as_ref().ok_or(OutboxError::Closed)?;
-        let transaction = reader.unchecked_transaction()?;
+        let transaction = reader.unchecked_transaction().map_err(OutboxError::from)?;
         let found = read(&transaction)?;
-        transaction.finish()?;
+        transaction.finish().map_err(OutboxError::from)?;
         Ok(found)
     }
 

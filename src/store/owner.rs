@@ -124,12 +124,13 @@ pub(super) enum Life {
 
 pub(super) fn life_of(folder: &Path, token: &str) -> Result<Life, StorageError> {
     let path = folder.join(token);
-    let file = match OpenOptions::new().write(true).open(&path) {
+    let file = match OpenOptions::new().read(true).write(true).open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Life::Unknown),
         Err(error) => return Err(unavailable(&error)),
     };
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+    // Shared: two that look at once don't take each other for the owner.
+    match flock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => Ok(Life::Dead(LockFile { path, _file: file })),
         Err(Errno::WOULDBLOCK) => Ok(Life::Alive),
         Err(error) => Err(unavailable(&error)),

@@ -164,6 +164,8 @@ pub(super) enum Resolved {
     Whole(Box<FrozenRequest>),
     /// Some are missing.
     Template,
+    /// Nothing is left to send: no record of a batch can be read.
+    Nothing,
     /// The bytes aren't the ones that were frozen.
     Damaged,
 }

@@ -177,7 +177,7 @@ fn count(tx: &Tx<'_>, account: &str, state: SubmissionState) -> rusqlite::Result
     Ok(())
 }
 
-/// What hangs on no submission: intents, lanes and latest-wins keys that nothing is left of.
+/// What hangs on no submission: intents, fetched values, lanes and latest-wins keys that nothing is left of.
 fn finish(tx: &Tx<'_>, account: &str) -> Result<Purged, OutboxError> {
     for rest in [
         "DELETE FROM slot WHERE account = ?1 AND name IN (
@@ -189,6 +189,8 @@ fn finish(tx: &Tx<'_>, account: &str) -> Result<Purged, OutboxError> {
             SELECT name FROM latest l WHERE account = ?1 AND NOT EXISTS (
                 SELECT 1 FROM submission s WHERE s.account = ?1 AND s.replaces = l.name)
                 AND (floor_uptime IS NULL OR boot <> ?3 OR floor_uptime <= ?4) LIMIT ?2)",
+        "DELETE FROM fetched WHERE account = ?1 AND name IN (
+            SELECT name FROM fetched WHERE account = ?1 LIMIT ?2)",
     ] {
         // A floor that isn't over keeps its key until it is: the same account may come back at once.
         let mut statement = tx.connection.prepare_cached(rest)?;

@@ -273,6 +273,12 @@ pub(super) fn wake(tx: &Tx<'_>, id: SubmissionId) -> Result<Snapshot, OutboxErro
         return view::snapshot(tx.connection, id)?.ok_or(OutboxError::UnknownId { id });
     };
     probes::wake(tx, &mut row)?;
+    hasten(tx, &mut row)?;
+    Ok(view::whole(tx.connection, id)?)
+}
+
+/// Makes due now what waits for its time alone.
+pub(super) fn hasten(tx: &Tx<'_>, row: &mut Row) -> Result<(), OutboxError> {
     rebase_one(tx, row.seq)?;
     let woken = tx
         .connection
@@ -289,7 +295,7 @@ pub(super) fn wake(tx: &Tx<'_>, id: SubmissionId) -> Result<Snapshot, OutboxErro
         })?;
     if woken > 0 {
         row.revision += 1;
-        submissions::feed(tx, &row)?;
+        submissions::feed(tx, row)?;
     }
-    Ok(view::whole(tx.connection, id)?)
+    Ok(())
 }

@@ -22,6 +22,7 @@ use rusqlite::Connection;
 
 use super::connection::{StoreConfig, connect, damaged, prepare};
 use super::file::{HighWater, beside, identity, sync_folder};
+use super::inbox::Authorizer;
 use super::{Salvage, bodies, migrate, owner, salvage_pages, salvage_rows};
 use crate::error::{OpenError, StorageError};
 
@@ -156,12 +157,13 @@ fn build(config: &StoreConfig) -> Result<(), OpenError> {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(disk(error)),
         _ => {}
     }
-    let into = connect(config, &new)?;
+    let mut into = connect(config, &new)?;
     prepare(&into, &config.limits)?;
+    let authorizer = Authorizer::of(&mut into).map_err(StorageError::from)?;
     migrate::migrate(&into)?;
     let from = salvage_pages::open(config, &copy, &into)?;
     let high_water = HighWater::new(database).read();
-    let saved = salvage_rows::copy(&from, &into, &config.clock.now(), high_water)?;
+    let saved = salvage_rows::copy(&from, &into, &authorizer, &config.clock.now(), high_water)?;
     drop(from);
     into.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         .map_err(StorageError::from)?;

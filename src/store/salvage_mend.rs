@@ -71,7 +71,9 @@ pub(super) fn mend(
             result_bytes = (SELECT coalesce(sum(length(w.body)), 0) FROM answer w
                 JOIN submission s ON s.seq = w.submission WHERE s.settled_wall IS NOT NULL),
             queued_bytes = (SELECT coalesce(sum(coalesce(r.body_length, length(r.body))), 0)
-                FROM request r JOIN submission s ON s.seq = r.seq WHERE s.settled_wall IS NULL)",
+                FROM request r JOIN submission s ON s.seq = r.seq WHERE s.settled_wall IS NULL)
+                + (SELECT coalesce(sum(b.bytes), 0)
+                FROM batch b JOIN submission s ON s.seq = b.seq WHERE s.settled_wall IS NULL)",
         [there],
     )?;
     Ok(Saved {
@@ -245,6 +247,8 @@ fn drop_orphans(into: &Connection) -> Sql<()> {
         ("resolved", "seq"),
         ("attempt", "submission"),
         ("answer", "submission"),
+        ("batch", "seq"),
+        ("record", "batch"),
         ("part_value", "child"),
         ("dependency", "child"),
         ("dependency", "parent"),
@@ -254,6 +258,13 @@ fn drop_orphans(into: &Connection) -> Sql<()> {
             [],
         )?;
     }
+    // Of a batch that is lost nobody knows how its records were sent. They stay with what is damaged.
+    into.execute(
+        "INSERT INTO batch (seq, account, name, terms, open, body_digest, checksum)
+         SELECT DISTINCT batch, '', '', '', 0, zeroblob(32), zeroblob(32) FROM record
+         WHERE batch NOT IN (SELECT seq FROM batch)",
+        [],
+    )?;
     into.execute(
         "INSERT OR IGNORE INTO body_file (name, submission, released)
          SELECT r.body_file, r.seq, s.settled_wall IS NOT NULL

@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row};
 
+use super::fetched;
+use super::inbox::Authorizer;
+use super::salvage_app;
 use super::salvage_mend::{self, Known, Last};
 use crate::clock::Now;
 use crate::error::StorageError;
@@ -31,6 +34,7 @@ type Sql<T> = Result<T, rusqlite::Error>;
 pub(super) fn copy(
     from: &Connection,
     into: &Connection,
+    authorizer: &Authorizer,
     now: &Now,
     high_water: i64,
 ) -> Result<Saved, StorageError> {
@@ -39,6 +43,13 @@ pub(super) fn copy(
     for table in tables(into)? {
         copy_table(from, into, &table, high_water)?;
     }
+    salvage_app::copy(from, into, authorizer, high_water)?;
+    // Whoever runs something is gone.
+    into.execute(
+        "UPDATE inbox SET owner = NULL, boot = NULL, lease_uptime = NULL WHERE state = 'running'",
+        [],
+    )?;
+    fetched::drop_damaged(into)?;
     let known = known(from, high_water)?;
     let feed = sequence(from, "change")?;
     sequences(from, into)?;
@@ -86,13 +97,13 @@ pub(super) fn readable<T>(read: Sql<T>) -> Sql<Option<T>> {
     }
 }
 
-/// The tables, in an order that the guards allow: attempts before what is settled, a submission
-/// before its tombstone.
+/// The tables, in an order that the guards allow: attempts before what is settled, records before a batch
+/// that is sealed, a submission before its tombstone.
 fn tables(into: &Connection) -> Sql<Vec<String>> {
     into.prepare(&format!(
         r"SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
             AND name NOT IN ({NOT_COPIED})
-         ORDER BY CASE name WHEN 'submission' THEN 1 WHEN 'tombstone' THEN 2 ELSE 0 END, name"
+         ORDER BY CASE name WHEN 'batch' THEN 1 WHEN 'submission' THEN 1 WHEN 'tombstone' THEN 2 ELSE 0 END, name"
     ))?
     .query_map([], |row| row.get(0))?
     .collect()
@@ -112,15 +123,16 @@ pub(super) fn columns(from: &Connection, into: &Connection, table: &str) -> Sql<
     Ok(both)
 }
 
-fn copy_table(from: &Connection, into: &Connection, table: &str, far: i64) -> Sql<()> {
+pub(super) fn copy_table(from: &Connection, into: &Connection, table: &str, far: i64) -> Sql<()> {
     let columns = columns(from, into, table)?;
     if columns.is_empty() {
         return Ok(());
     }
-    let list = columns.join(", ");
+    let quoted: Vec<String> = columns.iter().map(|column| quote(column)).collect();
+    let (list, name) = (quoted.join(", "), quote(table));
     let places = vec!["?"; columns.len()].join(", ");
     let mut insert = into.prepare(&format!(
-        "INSERT OR IGNORE INTO {table} ({list}) VALUES ({places})"
+        "INSERT OR IGNORE INTO {name} ({list}) VALUES ({places})"
     ))?;
     let mut copy = |row: &Row<'_>| -> Sql<()> {
         let mut values = Vec::with_capacity(columns.len());
@@ -140,7 +152,7 @@ fn copy_table(from: &Connection, into: &Connection, table: &str, far: i64) -> Sq
             done => done.map(|_| ()),
         }
     };
-    let has_rowid = into.prepare(&format!("SELECT rowid FROM {table} LIMIT 0"));
+    let has_rowid = into.prepare(&format!("SELECT rowid FROM {name} LIMIT 0"));
     if has_rowid.is_ok() {
         walk(from, table, &list, far, &mut copy)
     } else {
@@ -148,10 +160,15 @@ fn copy_table(from: &Connection, into: &Connection, table: &str, far: i64) -> Sq
     }
 }
 
+/// A name that may be a word of SQL: those of the app's own tables.
+fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
 /// Keys and digests have one length. Without its own, a submission can't be told from another.
 fn fits(table: &str, column: &str, value: ValueRef<'_>) -> bool {
     let length = match (table, column) {
-        ("submission" | "tombstone", "id") | ("slot", "submission_id") => 16,
+        ("submission" | "tombstone", "id") | ("slot" | "fetched", "submission_id") => 16,
         ("submission" | "tombstone", "fingerprint") => 33,
         _ => return true,
     };
@@ -179,8 +196,9 @@ fn walk(
     far: i64,
     visit: &mut dyn FnMut(&Row<'_>) -> Sql<()>,
 ) -> Sql<()> {
+    let name = quote(table);
     let end = |which: &str| -> Sql<Option<i64>> {
-        let found = from.query_row(&format!("SELECT {which}(rowid) FROM {table}"), [], |row| {
+        let found = from.query_row(&format!("SELECT {which}(rowid) FROM {name}"), [], |row| {
             row.get::<_, Option<i64>>(0)
         });
         Ok(readable(found)?.map(Option::unwrap_or_default))
@@ -190,7 +208,7 @@ fn walk(
     // Decided results have negative numbers.
     let first = end("min")?.unwrap_or(-far);
     let sql =
-        format!("SELECT {list}, rowid FROM {table} WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid");
+        format!("SELECT {list}, rowid FROM {name} WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid");
     let Some(mut statement) = readable(from.prepare(&sql))? else {
         return Ok(());
     };
@@ -233,8 +251,9 @@ fn walk_keys(
     let Some(key) = columns.first() else {
         return Ok(());
     };
+    let (name, key) = (quote(table), quote(key));
     for direction in ["ASC", "DESC"] {
-        let sql = format!("SELECT {list} FROM {table} ORDER BY {key} {direction}");
+        let sql = format!("SELECT {list} FROM {name} ORDER BY {key} {direction}");
         let Some(mut statement) = readable(from.prepare(&sql))? else {
             return Ok(());
         };
@@ -285,7 +304,7 @@ fn known(from: &Connection, high_water: i64) -> Sql<BTreeMap<[u8; 16], Known>> {
 }
 
 /// The highest number that a table ever had, as far as it can be read.
-fn sequence(connection: &Connection, table: &str) -> Sql<Option<i64>> {
+pub(super) fn sequence(connection: &Connection, table: &str) -> Sql<Option<i64>> {
     let found = connection
         .query_row(
             "SELECT seq FROM sqlite_sequence WHERE name = ?1",
@@ -302,7 +321,7 @@ fn sequences(from: &Connection, into: &Connection) -> Sql<()> {
         (
             "submission",
             "SELECT seq FROM submission UNION ALL SELECT seq FROM request
-             UNION ALL SELECT submission FROM attempt",
+             UNION ALL SELECT submission FROM attempt UNION ALL SELECT checked_seq FROM fetched",
         ),
         (
             "attempt",

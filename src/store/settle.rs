@@ -8,6 +8,7 @@ use std::time::Duration;
 use rusqlite::named_params;
 
 use super::attempts::{self, End};
+use super::batches::{split, splits};
 use super::gates::{self, HostGate};
 use super::probes;
 use super::rows::{Want, spell_headers};
@@ -17,7 +18,9 @@ use super::view::answer_checksum;
 use super::writer::Tx;
 use crate::clock::WallMs;
 use crate::error::OutboxError;
-use crate::model::state::{AttemptMark, Ending, Event, Evidence, Proof, SubmissionState, Then};
+use crate::model::state::{
+    AttemptMark, Ending, Event, Evidence, Proof, RejectReason, SubmissionState, Then,
+};
 use crate::model::submission::Header;
 use crate::policy::classify::{Closes, Counts, Judgement, Settles, Wait};
 use crate::policy::limits::Limits;
@@ -117,6 +120,10 @@ fn on_time(
     if asks {
         transition = ask(tx, row, ended(Then::Retry))?;
     }
+    let halves = splits(tx, row, finished, &transition.next.visible, limits)?;
+    if halves.is_some() {
+        transition = ask(tx, row, ended(Then::Refuse(RejectReason::Split)))?;
+    }
     end_attempt(tx, finished)?;
     match finished.judgement.proves {
         Proof::Unknown => tx.count(totals::DOUBTS_RAISED, 1),
@@ -153,7 +160,11 @@ fn on_time(
         delay: finished.delay,
         floor: finished.floor,
     };
-    change(tx, row, &transition, due)
+    change(tx, row, &transition, due)?;
+    match halves {
+        Some(halves) => split(tx, row, &halves),
+        None => Ok(()),
+    }
 }
 
 fn end_attempt(tx: &Tx<'_>, finished: &Finished) -> rusqlite::Result<()> {

@@ -10,7 +10,7 @@ use super::rows::{
     spell_want,
 };
 use super::writer::Tx;
-use super::{attempts, bodies, order, probes, totals};
+use super::{attempts, batches, bodies, fetched, order, probes, totals};
 use crate::clock::{UptimeMs, WallMs, from_millis, whole_millis};
 use crate::error::{OutboxError, StorageError};
 use crate::model::id::SubmissionId;
@@ -251,6 +251,9 @@ pub(super) fn change(
     row.revision += 1;
     if ends {
         choose_result(tx, row)?;
+        if to.visible == SubmissionState::Succeeded {
+            fetched::note(tx, row)?;
+        }
     }
     tx.connection
         .prepare_cached(
@@ -300,13 +303,15 @@ pub(super) fn change(
             .prepare_cached(
                 "UPDATE meta SET unsettled = unsettled - 1, settled = settled + 1,
                     queued_bytes = queued_bytes - coalesce((SELECT
-                        coalesce(body_length, length(body)) FROM request WHERE seq = ?1), 0),
+                        coalesce(body_length, length(body)) FROM request WHERE seq = ?1), 0)
+                        - coalesce((SELECT bytes FROM batch WHERE seq = ?1), 0),
                     result_bytes = result_bytes + (SELECT coalesce(sum(length(body)), 0)
                         FROM answer WHERE submission = ?1)",
             )?
             .execute([row.seq])?;
         totals::note_end(tx, state, row.accepted, to.doubt.unknown);
         bodies::release(tx, row.seq)?;
+        batches::end(tx, row)?;
     }
     order::touch(tx, row, left_the_wire);
     feed(tx, row)
@@ -327,7 +332,7 @@ fn choose_result(tx: &Tx<'_>, row: &Row) -> rusqlite::Result<()> {
 
 /// Writes when a submission is due; `None` if it isn't pending. The floor outlives a hold, since
 /// it is about what the server may still be doing.
-fn set_due(tx: &Tx<'_>, row: &Row, due: Option<Due>) -> rusqlite::Result<()> {
+pub(super) fn set_due(tx: &Tx<'_>, row: &Row, due: Option<Due>) -> rusqlite::Result<()> {
     let uptime = tx.now.uptime;
     match due {
         Some(Due::Unchanged) => Ok(()),

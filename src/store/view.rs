@@ -65,14 +65,7 @@ pub(super) fn read_snapshot(row: &SqlRow<'_>) -> rusqlite::Result<Snapshot> {
         in_doubt: row.get("in_doubt")? && state != SubmissionState::Succeeded,
         accepted_at: accepted.to_system_time(),
         last_problem: row.get("problem")?,
-        outcome: settled.map(|settled| Outcome {
-            status: None,
-            content_type: None,
-            headers: Vec::new(),
-            body: None,
-            result_missing: false,
-            settled_at: WallMs(settled).to_system_time(),
-        }),
+        outcome: settled.map(|settled| unfilled(WallMs(settled))),
         late_evidence: row.get("late_evidence")?,
     })
 }
@@ -113,6 +106,34 @@ fn living(connection: &Connection, id: SubmissionId) -> rusqlite::Result<Option<
         fill(connection, outcome, attempt)?;
     }
     Ok(Some(snapshot))
+}
+
+/// The result that was chosen for a submission, which is settled at that time.
+pub(super) fn result(
+    connection: &Connection,
+    seq: i64,
+    settled: WallMs,
+) -> rusqlite::Result<Option<Outcome>> {
+    let chosen: Option<i64> = connection
+        .prepare_cached("SELECT result FROM submission WHERE seq = ?1")?
+        .query_row([seq], |row| row.get(0))?;
+    let Some(attempt) = chosen else {
+        return Ok(None);
+    };
+    let mut outcome = unfilled(settled);
+    fill(connection, &mut outcome, attempt)?;
+    Ok(Some(outcome))
+}
+
+fn unfilled(settled: WallMs) -> Outcome {
+    Outcome {
+        status: None,
+        content_type: None,
+        headers: Vec::new(),
+        body: None,
+        result_missing: false,
+        settled_at: settled.to_system_time(),
+    }
 }
 
 /// Adds the stored answer, if its bytes are still the ones that were stored.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use rusqlite::Connection;
 
 use super::Context;
-use super::command::{Command, Failed, Job, Ran, Slot, SlotState};
+use super::command::{Command, Failed, Job, Ran, Refusal, Slot, SlotState};
 use super::file::Guards;
 
 use super::owner::Owner;
@@ -20,6 +20,7 @@ use super::problem::is_indeterminate;
 use super::totals::{self, Calls};
 use super::transaction::Committed;
 pub(super) use super::transaction::Tx;
+use crate::clock::Now;
 use crate::error::{OutboxError, StorageError};
 use crate::policy::limits::CLOSING_BUSY_TIMEOUT;
 use crate::trace;
@@ -94,6 +95,21 @@ impl Writer {
         self.run(work, true)
     }
 
+    /// The same as both, for a command that refuses in its own words.
+    pub(super) fn write_as<T, E, F>(&self, work: F, at_any_cost: bool) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: Refusal,
+        F: FnOnce(&Tx<'_>) -> Result<T, E> + Send + 'static,
+    {
+        self.run(work, at_any_cost)
+    }
+
+    /// The clocks, and this boot's number, as a transaction reads them.
+    pub(super) fn moment(&self) -> (Now, i64) {
+        (self.context.clock.now(), self.context.boot)
+    }
+
     /// Takes the ballast's room again, where there is some.
     pub(super) fn lay_ballast(&self) {
         if let Some(open) = lock(&self.open).as_mut() {
@@ -122,22 +138,22 @@ impl Writer {
     }
 
     /// Remembers that damage was met, for the next opening.
-    pub(super) fn note_damage<T>(&self, result: &Result<T, OutboxError>) {
-        if let Err(OutboxError::Storage {
-            storage: StorageError::Corrupt { .. },
-        }) = result
+    pub(super) fn note_damage<T, E: Refusal>(&self, result: &Result<T, E>) {
+        if let Err(error) = result
+            && let Some(StorageError::Corrupt { .. }) = error.storage()
             && let Some(open) = lock(&self.open).as_ref()
         {
             open.guards.suspect();
         }
     }
 
-    fn run<T, F>(&self, work: F, at_any_cost: bool) -> Result<T, OutboxError>
+    fn run<T, E, F>(&self, work: F, at_any_cost: bool) -> Result<T, E>
     where
         T: Send + 'static,
-        F: FnOnce(&Tx<'_>) -> Result<T, OutboxError> + Send + 'static,
+        E: Refusal,
+        F: FnOnce(&Tx<'_>) -> Result<T, E> + Send + 'static,
     {
-        self.check_moved()?;
+        self.check_moved().map_err(OutboxError::from)?;
         let slot = Arc::new(Slot {
             state: Mutex::new(SlotState::Waiting),
             changed: Condvar::new(),
@@ -151,7 +167,7 @@ impl Writer {
         let lead = {
             let mut queue = lock(&self.queue);
             if queue.closed {
-                return Err(OutboxError::Closed);
+                return Err(OutboxError::Closed.into());
             }
             queue.waiting.push_back(Box::new(job));
             !std::mem::replace(&mut queue.led, true)

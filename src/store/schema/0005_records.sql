@@ -11,14 +11,15 @@ CREATE TABLE inbox (
     state TEXT NOT NULL CHECK (state IN ('running', 'free', 'uncertain', 'done')),
     -- at_most_once or at_least_once, of the run that is, or was last, under way.
     policy TEXT NOT NULL,
-    -- Grows with each run: a later run fences earlier ones off.
+    -- Grows with each run, and with each decision: a later one fences earlier ones off.
     run INTEGER NOT NULL,
-    -- Who runs it, and until when it may take: in the uptime of `boot`.
+    decisions INTEGER NOT NULL DEFAULT 0,
+    -- Who runs it, and until when it may take: in the uptime of `boot`. An owner without a row is gone.
     owner INTEGER,
     boot INTEGER,
     lease_uptime INTEGER,
     first_wall INTEGER NOT NULL,
-    -- When the last run began; when it was done, or was found uncertain.
+    -- When the last run began; when it was done, or set free.
     began_wall INTEGER NOT NULL,
     ended_wall INTEGER,
     -- The first result. NULL: none was given, or `dropped`.
@@ -29,12 +30,13 @@ CREATE TABLE inbox (
     dropped INTEGER NOT NULL DEFAULT 0,
     UNIQUE (scope, key)
 ) STRICT;
--- What each owner has running.
-CREATE INDEX inbox_owner ON inbox (owner) WHERE owner IS NOT NULL;
+-- Runs that may be lost.
+CREATE INDEX inbox_running ON inbox (policy, began_wall) WHERE state = 'running';
 -- What waits for a decision.
-CREATE INDEX inbox_uncertain ON inbox (seq) WHERE state = 'uncertain';
+CREATE INDEX inbox_uncertain ON inbox (began_wall) WHERE state = 'uncertain';
 -- What retention looks at.
-CREATE INDEX inbox_done ON inbox (scope, ended_wall) WHERE ended_wall IS NOT NULL;
+CREATE INDEX inbox_ended ON inbox (scope, state, dropped, ended_wall)
+WHERE ended_wall IS NOT NULL;
 
 -- Done is final: only its result is forgotten.
 CREATE TRIGGER inbox_final BEFORE UPDATE ON inbox
@@ -54,6 +56,12 @@ CREATE TRIGGER inbox_run BEFORE UPDATE OF run ON inbox
 WHEN NEW.run < OLD.run
 BEGIN
     SELECT RAISE(ABORT, 'guard: a later run fences earlier ones off');
+END;
+
+CREATE TRIGGER inbox_kept BEFORE DELETE ON inbox
+WHEN OLD.state = 'uncertain' OR (OLD.state = 'running' AND OLD.policy = 'at_most_once')
+BEGIN
+    SELECT RAISE(ABORT, 'guard: what may have happened waits for a decision');
 END;
 
 -- Batches: submissions whose body is put together from small records.

@@ -142,6 +142,23 @@ impl Answer {
         )
     }
 
+    /// A 304 in its place, if its entity-tag is the one that the client asks by (RFC 9110, section 13.1.2).
+    /// Tags in lists aren't looked at.
+    pub(crate) fn unless_known(mut self, asked: Option<&str>) -> Self {
+        let opaque = |tag: &str| tag.trim_start_matches("W/").to_owned();
+        let own = self
+            .headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("etag"))
+            .map(|(_, tag)| opaque(tag));
+        if self.status == 200 && own.is_some() && own == asked.map(opaque) {
+            self.status = 304;
+            self.content_type = None;
+            self.body = Bytes::new();
+        }
+        self
+    }
+
     /// Whether HTTP can carry this answer.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.try_response().map(|_| ())

@@ -77,7 +77,8 @@ pub enum Behaviour {
         /// Whether the effect happens before the server falls silent.
         commit: bool,
     },
-    /// This answer, whatever was asked, without an effect: a captive portal, a redirect, a proxy.
+    /// This answer, whatever was asked, without an effect: a captive portal, a redirect, a proxy, a
+    /// configuration. A 200 with an `ETag` is a 304 to a client that asks by that.
     Respond {
         /// The status, 200 to 599.
         status: u16,

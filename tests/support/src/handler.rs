@@ -99,7 +99,9 @@ impl Handler {
     /// What a script answers without looking at key or effect.
     fn answer_before(&self) -> Option<Reply> {
         let behaviour = &self.arrival.behaviour;
-        let answer = behaviour.answer_before()?;
+        let answer = behaviour
+            .answer_before()?
+            .unless_known(self.head.if_none_match.as_deref());
         let delivery = match behaviour {
             Behaviour::Raw(raw) => Delivery::Raw(raw.clone()),
             _ => Delivery::Whole,

@@ -2,7 +2,7 @@
 
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, HeaderMap, USER_AGENT};
+use hyper::header::{AUTHORIZATION, HeaderMap, IF_NONE_MATCH, USER_AGENT};
 use hyper::http::request::Parts;
 use sha2::{Digest, Sha256};
 
@@ -84,6 +84,7 @@ pub(crate) fn head(parts: &Parts, options: &Options, line: &Line) -> Head {
             .get(AUTHORIZATION)
             .map(|credential| principal(credential.as_bytes())),
         user_agent: text(&parts.headers, USER_AGENT.as_str()),
+        if_none_match: text(&parts.headers, IF_NONE_MATCH.as_str()),
         connection: line.connection,
         nth_on_connection: line.next_request(),
     }

@@ -14,6 +14,7 @@ pub(crate) struct Head {
     pub(crate) key: Option<String>,
     pub(crate) principal: Option<String>,
     pub(crate) user_agent: Option<String>,
+    pub(crate) if_none_match: Option<String>,
     pub(crate) connection: u64,
     pub(crate) nth_on_connection: u64,
 }

@@ -38,7 +38,8 @@ pub fn guarded() -> BTreeSet<String> {
         .collect()
 }
 
-/// The functions that the library exports: methods of the outbox, and those of nobody. The sources are
+/// The functions that the library exports: methods of the outbox and of batches, those of the inbox with
+/// its name before theirs, and those of nobody. The sources are
 /// formatted by rustfmt, which CI checks.
 pub fn exported_functions() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
@@ -57,18 +58,21 @@ pub fn exported_functions() -> BTreeSet<String> {
 }
 
 fn functions(text: &str, found: &mut BTreeSet<String>) {
-    let (mut exported, mut in_outbox) = (false, false);
+    let (mut exported, mut object) = (false, None);
     for line in text.lines() {
         let function = line.trim_start().trim_start_matches("pub ");
         let function = function.trim_start_matches("async ").strip_prefix("fn ");
-        let inside = in_outbox && line.starts_with("    pub ");
-        if let Some(function) = function.filter(|_| exported || inside) {
-            found.extend(function.split(['(', '<']).next().map(str::to_owned));
+        let inside = object.filter(|_| line.starts_with("    pub "));
+        let prefix = inside.or(exported.then_some(""));
+        if let (Some(function), Some(prefix)) = (function, prefix) {
+            let name = function.split(['(', '<']).next().unwrap_or_default();
+            found.insert(format!("{prefix}{name}"));
         }
-        in_outbox = match line {
-            "}" => false,
-            "impl Outbox {" => exported,
-            _ => in_outbox,
+        object = match line {
+            "}" => None,
+            "impl Outbox {" | "impl Batch {" => exported.then_some(""),
+            "impl Inbox {" => exported.then_some("inbox_"),
+            _ => object,
         };
         exported = line == "#[uniffi::export]";
     }

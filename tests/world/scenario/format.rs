@@ -3,6 +3,8 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use super::records::{Decided, Failure, Gathered, Item, Run, Scope, Statement};
+
 /// A file of scenarios.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,6 +42,7 @@ pub struct Config {
     pub base_url: Option<String>,
     pub user_agent: Option<String>,
     pub install_id: Option<String>,
+    pub inbox_scopes: Option<Vec<Scope>>,
 }
 
 /// One step: a member named by its kind, with the arguments, and these around it.
@@ -170,11 +173,28 @@ actions! {
     "set_credentials_listener" SetCredentialsListener { listening: bool },
     "set_progress_listener" SetProgressListener { listening: bool },
     "heard" Heard { by: Ear },
+    "batch" MakeBatch { name: String, config: Gathered },
+    "append" Append { batch: String, record: String },
+    "append_all" AppendAll { batch: String, records: Vec<String> },
+    "flush" Flush { batch: String },
+    "current" Current { account: Option<String>, key: String },
+}
+
+actions! {
+    /// What is done with the inbox of an open outbox.
+    OnInbox, ON_INBOX:
+    "inbox_begin" InboxBegin { item: Item },
+    "inbox_finish" InboxFinish { run: Run, result: Option<String>, statements: Option<Vec<Statement>> },
+    "inbox_fail" InboxFail { run: Run, failure: Failure },
+    "inbox_extend" InboxExtend { run: Run, lease_ms: u64 },
+    "inbox_decide" InboxDecide { scope: String, key: String, decision: Decided },
+    "inbox_uncertain" InboxUncertain { scope: Option<String>, limit: Option<u32> },
+    "inbox_query" InboxQuery { statement: Statement },
 }
 
 /// The names of all kinds.
 pub fn kinds() -> impl Iterator<Item = &'static str> {
-    APART.iter().chain(ON_OUTBOX).copied()
+    APART.iter().chain(ON_OUTBOX).chain(ON_INBOX).copied()
 }
 
 /// A submission.

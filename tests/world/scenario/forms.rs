@@ -3,10 +3,10 @@
 
 use serde_json::{Map, Value, json};
 use submit_once::{
-    CancelOutcome, Change, ChangePage, CredentialsReason, DrainReport, DrainStop, Header,
+    CancelOutcome, Change, ChangePage, CredentialsReason, DrainReport, DrainStop, Fetched, Header,
     HeldCount, Limits, OpenError, OpenReport, OutboxError, Outcome, Receipt, Reconciled,
-    ResolvedAll, Salvage, ServerProfile, SignedOutReport, Snapshot, SnapshotPage, Stats,
-    StorageError, SubmissionId, SubmissionState, UploadProgress, Waited, WaitingFor,
+    RecordReceipt, ResolvedAll, Salvage, ServerProfile, SignedOutReport, Snapshot, SnapshotPage,
+    Stats, StorageError, SubmissionId, SubmissionState, UploadProgress, Waited, WaitingFor,
 };
 
 /// A name in snake case, of a variant without fields.
@@ -84,14 +84,32 @@ fn waiting_for(waiting: &WaitingFor) -> (&'static str, Option<String>) {
 
 fn outcome(outcome: &Outcome) -> Value {
     let text = |bytes: &Vec<u8>| String::from_utf8(bytes.clone()).unwrap();
-    let header = |header: &Header| json!([header.name, header.value]);
     json!({
         "status": outcome.status,
         "content_type": outcome.content_type,
-        "headers": outcome.headers.iter().map(header).collect::<Vec<_>>(),
+        "headers": pairs(&outcome.headers),
         "body": outcome.body.as_ref().map(text),
         "result_missing": outcome.result_missing,
     })
+}
+
+fn pairs(headers: &[Header]) -> Vec<Value> {
+    let pair = |header: &Header| json!([header.name, header.value]);
+    headers.iter().map(pair).collect()
+}
+
+pub fn fetched(value: &Fetched) -> Value {
+    json!({
+        "id": value.id.to_string(),
+        "status": value.status,
+        "content_type": value.content_type,
+        "headers": pairs(&value.headers),
+        "body": String::from_utf8(value.body.clone()).unwrap(),
+    })
+}
+
+pub fn record(receipt: &RecordReceipt) -> Value {
+    json!({"record_id": receipt.record_id, "batch": receipt.batch.to_string()})
 }
 
 pub fn receipt(receipt: &Receipt) -> Value {
@@ -211,6 +229,10 @@ pub fn stats(stats: &Stats) -> Value {
         "abnormal_retry_rate": stats.abnormal_retry_rate,
         "time_to_settle": settled,
         "last_cursor": stats.last_cursor,
+        "inbox_runs": stats.inbox_runs,
+        "inbox_repeats": stats.inbox_repeats,
+        "inbox_uncertain": stats.inbox_uncertain,
+        "records": stats.records,
     })
 }
 
@@ -348,7 +370,7 @@ pub fn outbox_error(error: &OutboxError) -> Value {
     }
 }
 
-fn storage_error(error: &StorageError) -> Value {
+pub fn storage_error(error: &StorageError) -> Value {
     let what = match error {
         StorageError::Full => "full",
         StorageError::Busy => "busy",

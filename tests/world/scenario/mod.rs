@@ -5,12 +5,14 @@ pub mod catalogue;
 mod copying;
 mod format;
 mod forms;
+mod inbox;
 mod judge;
 mod matching;
 mod notation;
 mod outboxes;
 mod player;
 mod read;
+mod records;
 mod strictness;
 mod submitting;
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use serde_json::{Value, json};
 use submit_once::{
-    ChangeListener, CredentialsListener, CredentialsReason, ListenerError, Outbox,
+    Batch, ChangeListener, CredentialsListener, CredentialsReason, ListenerError, Outbox,
     ProgressListener, UploadProgress,
 };
 
@@ -21,6 +21,7 @@ pub struct Handle {
     pub file: String,
     pub open: bool,
     heard: HashMap<Ear, Arc<Heard>>,
+    batches: HashMap<String, Arc<Batch>>,
 }
 
 /// What one listener has heard, in order.
@@ -71,12 +72,25 @@ impl Handle {
             file,
             open: true,
             heard: HashMap::new(),
+            batches: HashMap::new(),
         }
     }
 
     pub fn close(&mut self) {
         self.outbox.close();
         self.open = false;
+    }
+
+    /// Gives a batch a name, or another one the same.
+    pub fn name_batch(&mut self, name: String, batch: Arc<Batch>) {
+        self.batches.insert(name, batch);
+    }
+
+    pub fn batch(&self, name: &str) -> &Batch {
+        match self.batches.get(name) {
+            Some(batch) => batch,
+            None => panic!("no batch is called {name}"),
+        }
     }
 
     /// An ear that hears from now on, or none.

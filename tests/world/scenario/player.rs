@@ -1,6 +1,7 @@
 //! Plays one scenario: its steps in order, each with what it must give, and the server's verdict.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -10,13 +11,13 @@ use submit_once::{
 };
 
 use super::format::{
-    APART, Apart, Ear, Leaving, Needs, Network, OnOutbox, RunKind, Scenario, Step,
+    APART, Apart, Ear, Leaving, Needs, Network, ON_INBOX, OnOutbox, RunKind, Scenario, Step,
 };
 use super::judge::Judge;
 use super::matching::misfit;
 use super::notation::{self, Known, Problem};
 use super::outboxes::Handle;
-use super::{copying, forms, read, submitting};
+use super::{copying, forms, inbox, read, records, submitting};
 use crate::agents::PATIENCE;
 use crate::common::Place;
 use crate::sockets::block_on;
@@ -82,19 +83,25 @@ impl Player<'_> {
         };
         let (expect, error) = (result(&step.expect), result(&step.error));
         let action = json!({ step.kind.as_str(): arguments });
-        let given = if APART.contains(&step.kind.as_str()) {
+        let kind = step.kind.as_str();
+        let given = if APART.contains(&kind) {
             self.apart(read_action(action, title), &step.on, title)
         } else {
             let Some(handle) = self.handles.get_mut(&step.on) else {
                 panic!("{title}: {} is not open", step.on);
             };
-            on_outbox(
-                read_action(action, title),
-                handle,
-                &self.place,
-                expect.as_ref(),
-            )
-            .map_err(|error| forms::outbox_error(&error))
+            if ON_INBOX.contains(&kind) {
+                inbox::play(read_action(action, title), &handle.outbox)
+                    .map_err(|error| inbox::error(&error))
+            } else {
+                on_outbox(
+                    read_action(action, title),
+                    handle,
+                    &self.place,
+                    expect.as_ref(),
+                )
+                .map_err(|error| forms::outbox_error(&error))
+            }
         };
         match (given, error) {
             (Ok(value), None) => {
@@ -261,6 +268,21 @@ fn on_outbox(
             let heard = handle.listen(Ear::ProgressListener, of.listening);
             let heard = heard.map(|heard| heard as _);
             done(handle.outbox.set_progress_listener(heard))?
+        }
+        OnOutbox::MakeBatch(of) => {
+            let batch = Arc::clone(outbox).batch(records::batch(of.config))?;
+            handle.name_batch(of.name, batch);
+            Value::Null
+        }
+        OnOutbox::Append(of) => forms::record(&handle.batch(&of.batch).append(of.record)?),
+        OnOutbox::AppendAll(of) => {
+            let receipts = handle.batch(&of.batch).append_all(of.records)?;
+            receipts.iter().map(forms::record).collect()
+        }
+        OnOutbox::Flush(of) => handle.batch(&of.batch).flush()?.map_or(Value::Null, text),
+        OnOutbox::Current(of) => {
+            let value = outbox.current(of.account, of.key)?;
+            value.as_ref().map_or(Value::Null, forms::fetched)
         }
         OnOutbox::Heard(of) => handle.wait_to_hear(of.by, expect.unwrap_or(&json!({}))),
     })

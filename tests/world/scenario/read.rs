@@ -12,6 +12,7 @@ use submit_once::{
 use super::format::{
     Body, Bytes, Config, Content, Decision, Filled, Filter, Listed, Probe, Reason, Source, Target,
 };
+use super::records;
 use crate::common::Place;
 
 /// The folder of the app's own files, in that of the scenario.
@@ -29,6 +30,9 @@ pub fn config(
         .base_url(first(|config| config.base_url.as_ref()).unwrap_or(url.to_owned()));
     config.user_agent = first(|config| config.user_agent.as_ref());
     config.install_id = first(|config| config.install_id.as_ref());
+    let scopes = of_step.inbox_scopes.as_ref();
+    let scopes = scopes.or(of_scenario.inbox_scopes.as_ref());
+    config.inbox_scopes = scopes.into_iter().flatten().map(records::scope).collect();
     config.profile = match of_step.profile.as_ref().or(of_scenario.profile.as_ref()) {
         Some(Value::String(name)) => Some(built_in_profile(built_in(name))),
         Some(json) => Some(profile(json)?),

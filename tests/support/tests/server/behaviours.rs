@@ -222,3 +222,23 @@ fn scripts_are_used_up_in_order_and_standing_orders_are_not() {
     server.clear_scripts();
     assert_eq!(post(&server, "/orders", "a", "{}").unwrap().status, 201);
 }
+
+#[test]
+fn a_tag_that_the_client_knows_is_answered_by_304() {
+    let server = server();
+    let tagged = Behaviour::Respond {
+        status: 200,
+        headers: vec![("ETag".to_owned(), r#"W/"a""#.to_owned())],
+        body: b"{}".to_vec(),
+        content_type: None,
+    };
+    server.always(Matcher::Any, tagged);
+    for (tag, status) in [(r#"W/"a""#, 304), (r#""a""#, 304), (r#""b""#, 200)] {
+        let headers = [("If-None-Match", tag)];
+        let answer = client(&server)
+            .call("GET", "/config", &headers, "")
+            .unwrap();
+        assert_eq!(answer.status, status, "{tag}");
+        assert_eq!(answer.body.is_empty(), status == 304);
+    }
+}

@@ -1,1 +1,0 @@
-//! Batches: submissions that are put together from records.
