@@ -69,7 +69,8 @@ extension SubmitOnceGenerated.StatusProbe: CustomReflectable {
 }
 
 /// What to do when a run of the inbox was lost: its process was killed, or its time was over. A kill after the
-/// effect can't be told from one before it.
+/// effect can't be told from one before it. Where the run that was lost began with the other policy than is asked
+/// for now, `atMostOnce` counts.
 public typealias InboxPolicy = SubmitOnceGenerated.InboxPolicy
 
 /// What ``Inbox/begin(_:)`` answers.
