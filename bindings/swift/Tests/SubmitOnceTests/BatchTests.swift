@@ -130,18 +130,31 @@ final class BatchTests: OutboxTestCase {
 
 /// Records, too, get their background runs.
 final class BatchOrderingTests: BackgroundTestCase {
-    func testRecordsOrderARunOnceAndAFlushOrdersOneForNow() async throws {
+    func testRecordsOrderARunOnceForMany() async throws {
+        let outbox = try await open(nil, scheduler: scheduler)
+        let readings = try await outbox.batch(BatchConfig("readings", to: "/readings", unmeteredOnly: true))
+        for _ in 0..<2 {
+            try await readings.appendAll([["level": "info"], ["level": "info"]])
+        }
+        XCTAssertEqual(scheduler.submitted, [RunRequest(.processing)])
+        let logs = try await outbox.batch(BatchConfig("logs", to: "/logs"))
+        for _ in 0..<2 {
+            try await logs.append(["level": "info"])
+        }
+        XCTAssertEqual(scheduler.submitted.count, 3)
+        XCTAssertEqual(Set(scheduler.orders.keys), [.refresh, .processing])
+        XCTAssertTrue(complaints.errors.isEmpty)
+    }
+
+    func testAFlushOrdersARunWhereNoneIsOrdered() async throws {
         let outbox = try await open(nil, scheduler: scheduler)
         let batch = try await outbox.batch(BatchConfig("logs", to: "/logs", unmeteredOnly: true))
-        for _ in 0..<3 {
-            try await batch.append(["level": "info"])
-        }
-        try await batch.appendAll([["level": "info"]])
-        XCTAssertEqual(scheduler.submitted, [RunRequest(.processing)])
+        try await batch.flush()
+        XCTAssertEqual(scheduler.submitted, [])
+        try await batch.append(["level": "info"])
         // As after a run that left nothing to order.
         try await outbox.call { try $0.clearRunRequest(network: .unmetered) }
         try await batch.flush()
         XCTAssertEqual(scheduler.submitted, [RunRequest(.processing), RunRequest(.processing)])
-        XCTAssertTrue(complaints.errors.isEmpty)
     }
 }
