@@ -303,7 +303,11 @@ fn a_failure_never_removes_a_value() {
         world.network.play([value("one", r#""a""#)]);
         fetch(&outbox, get(&outbox, 1)).await;
         let before = current(&outbox);
-        for (n, play) in (2..).zip([status(404), status(410), status(500), lost(), status(403)]) {
+        // The page of a captive portal, too.
+        let mut page = tagged(200, "<html>", r#""p""#);
+        page.headers[0] = header("content-type", "text/html");
+        let failures = [404, 410, 500, 403].map(status).into_iter();
+        for (n, play) in (2..).zip(failures.chain([lost(), plays(page)])) {
             world.network.always(move |_| play.clone());
             let now = Duration::from_millis(world.clock.now().wall.0.cast_unsigned());
             let in_a_minute = UNIX_EPOCH + now + Duration::from_secs(60);

@@ -197,7 +197,7 @@ impl Story {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
 
     /// The value is that of the newest that succeeded, and what a 304 says of it is true.
     #[test]

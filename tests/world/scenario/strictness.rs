@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::format::{Apart, OnOutbox, Scenario, Step};
+use super::format::{Apart, OnInbox, OnOutbox, Scenario, Step};
 use super::judge::Judge;
 use super::matching::misfit;
 use super::play;
@@ -59,8 +59,44 @@ fn arguments_that_nobody_knows_are_refused_at_any_depth() {
         let read: Result<OnOutbox, _> = serde_json::from_value(broken.clone());
         assert!(read.is_err(), "{broken}");
     }
+    let item = json!({"scope": "a", "key": "b", "policy": "at_most_once"});
+    let known: Result<OnInbox, _> = serde_json::from_value(json!({"inbox_begin": {"item": item}}));
+    assert!(known.is_ok());
+    let run = json!({"scope": "a", "key": "b", "number": 1});
+    for broken in [
+        json!({"inbox_begin": {"item": {"scope": "a", "key": "b"}}}),
+        json!({"inbox_begin": {"item": {"scope": "a", "key": "b", "policy": "once"}}}),
+        json!({"inbox_begin": {"item": {"scope": "a", "key": "b", "policy": "at_most_once", "lease": 1}}}),
+        json!({"inbox_finish": {"run": run, "results": "c"}}),
+        json!({"inbox_finish": {"run": {"scope": "a", "key": "b"}}}),
+        json!({"inbox_finish": {"run": run, "statements": [{"sql": "c", "parameters": [1]}]}}),
+        json!({"inbox_finish": {"run": run, "statements": [{"sql": "c", "parameters": [{"bool": true}]}]}}),
+        json!({"inbox_fail": {"run": run, "failure": "happened"}}),
+        json!({"inbox_extend": {"run": run}}),
+        json!({"inbox_decide": {"scope": "a", "key": "b", "decision": "happened"}}),
+        json!({"inbox_decide": {"scope": "a", "key": "b", "decision": {"happened": {"results": "c"}}}}),
+        json!({"inbox_uncertain": {"scopes": "a"}}),
+        json!({"inbox_query": {"sql": "a"}}),
+    ] {
+        let read: Result<OnInbox, _> = serde_json::from_value(broken.clone());
+        assert!(read.is_err(), "{broken}");
+    }
+    for broken in [
+        json!({"batch": {"name": "a", "config": {"key": "b"}}}),
+        json!({"batch": {"name": "a", "config": {"key": "b", "url": "c", "max_age": 1}}}),
+        json!({"batch": {"name": "a", "config": {"key": "b", "url": "c", "format": "json_object"}}}),
+        json!({"batch": {"name": "a", "config": {"key": "b", "url": "c", "format": {"json_object": {"name": "d"}}}}}),
+        json!({"append": {"batch": "a", "record": {}}}),
+        json!({"append_all": {"batch": "a", "record": "b"}}),
+        json!({"flush": {}}),
+        json!({"current": {"name": "a"}}),
+    ] {
+        let read: Result<OnOutbox, _> = serde_json::from_value(broken.clone());
+        assert!(read.is_err(), "{broken}");
+    }
     for broken in [
         json!({"open": {"path": "a"}}),
+        json!({"open": {"with": {"inbox_scopes": [{"name": "a", "keep_results": 1}]}}}),
         json!({"open": {"with": {"profil": "ietf"}}}),
         json!({"server": {"get": "a", "put": "b"}}),
         json!({"copy_files": {"from": "a", "to": "b", "all": true}}),
