@@ -148,6 +148,36 @@ extension RawProgress {
     }
 }
 
+extension RawValue {
+    var lifted: SQLValue {
+        switch self {
+        case .null: .null
+        case .integer(let value): .integer(value)
+        case .real(let value): .real(value)
+        case .text(let value): .text(value)
+        case .blob(let value): .blob(value)
+        }
+    }
+}
+
+extension RawRecordReceipt {
+    func lifted() throws -> RecordReceipt { RecordReceipt(recordID: recordId, batch: try batch.lifted()) }
+}
+
+extension RawFetched {
+    func lifted() throws -> Fetched {
+        Fetched(
+            id: try id.lifted(),
+            status: Int(status),
+            contentType: contentType,
+            headers: headers,
+            body: body,
+            fetchedAt: fetchedAt,
+            checkedAt: checkedAt
+        )
+    }
+}
+
 extension RawResolvedAll {
     var lifted: ResolvedAll { ResolvedAll(resolved: Int(resolved), refused: Int(refused)) }
 }
@@ -200,7 +230,11 @@ extension RawStats {
             timeToSettle: timeToSettle.map {
                 SettleTimes(atMost: $0.atMost.map(Duration.init(secondsOf:)), count: Int($0.count))
             },
-            lastCursor: lastCursor
+            lastCursor: lastCursor,
+            inboxRuns: Int(inboxRuns),
+            inboxRepeats: Int(inboxRepeats),
+            inboxUncertain: Int(inboxUncertain),
+            records: Int(records)
         )
     }
 }

@@ -68,6 +68,41 @@ extension SubmitOnceGenerated.StatusProbe: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["pointer": pointer as Any]) }
 }
 
+/// What to do when a run of the inbox was lost: its process was killed, or its time was over. A kill after the
+/// effect can't be told from one before it. Where the run that was lost began with the other policy than is asked
+/// for now, `atMostOnce` counts.
+public typealias InboxPolicy = SubmitOnceGenerated.InboxPolicy
+
+/// What ``Inbox/begin(_:)`` answers.
+public typealias InboxAnswer = SubmitOnceGenerated.InboxAnswer
+
+extension SubmitOnceGenerated.InboxAnswer: CustomReflectable {
+    /// Without the result.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// Names one run of an item, and fences earlier ones off.
+public typealias InboxRun = SubmitOnceGenerated.InboxRun
+
+extension SubmitOnceGenerated.InboxRun: CustomReflectable {
+    /// Without the key, which may name a person.
+    public var customMirror: Mirror { Mirror(self, children: ["scope": scope, "number": number]) }
+}
+
+/// What a run that failed knows of its effect.
+public typealias InboxFailure = SubmitOnceGenerated.InboxFailure
+
+/// An item of the inbox that waits for a decision.
+public typealias UncertainItem = SubmitOnceGenerated.UncertainItem
+
+extension SubmitOnceGenerated.UncertainItem: CustomReflectable {
+    /// Without the key, which may name a person.
+    public var customMirror: Mirror { Mirror(self, children: ["scope": scope, "since": since, "runs": runs]) }
+}
+
+/// How records stand in a batch's body.
+public typealias BatchFormat = SubmitOnceGenerated.BatchFormat
+
 /// What becomes of an account's submissions when it signs out.
 public typealias SignOut = SubmitOnceGenerated.SignOut
 
@@ -133,3 +168,13 @@ typealias RawSignedOutReport = SubmitOnceGenerated.SignedOutReport
 typealias RawStats = SubmitOnceGenerated.Stats
 typealias RawProfile = SubmitOnceGenerated.ServerProfile
 typealias RawLimits = SubmitOnceGenerated.Limits
+typealias RawInbox = SubmitOnceGenerated.Inbox
+typealias RawInboxItem = SubmitOnceGenerated.InboxItem
+typealias RawInboxDecision = SubmitOnceGenerated.InboxDecision
+typealias RawInboxScope = SubmitOnceGenerated.InboxScope
+typealias RawStatement = SubmitOnceGenerated.AppStatement
+typealias RawValue = SubmitOnceGenerated.SqlValue
+typealias RawBatch = SubmitOnceGenerated.Batch
+typealias RawBatchConfig = SubmitOnceGenerated.BatchConfig
+typealias RawRecordReceipt = SubmitOnceGenerated.RecordReceipt
+typealias RawFetched = SubmitOnceGenerated.Fetched

@@ -71,6 +71,8 @@ public final class Outbox: Sendable {
     ///     database when it is told first. If another one is told later, the file is a copy (a restored backup, a
     ///     cloned device), and everything unsettled in it is held as `restored`: see ``openReport``. Left out: copies
     ///     aren't noticed.
+    ///   - inboxScopes: how long the inbox's scopes remember, each at most once. A scope that isn't named keeps
+    ///     results for 30 days, and that they were done for 90 more.
     ///   - credentials: asked when an account's requests need credentials.
     ///   - scheduler: orders background runs.
     ///   - onCallbackError: told of what the provider and the scheduler threw.
@@ -86,6 +88,7 @@ public final class Outbox: Sendable {
         tls: TLSConfig? = nil,
         boot: String? = nil,
         installID: String? = nil,
+        inboxScopes: [InboxScope] = [],
         credentials: CredentialsProvider? = nil,
         scheduler: RunScheduler? = nil,
         onCallbackError: @escaping @Sendable (any Error) -> Void = { _ in }
@@ -98,7 +101,8 @@ public final class Outbox: Sendable {
             userAgent: userAgent?.carried("userAgent"),
             tls: tls,
             boot: boot?.carried("boot"),
-            installId: installID?.carried("installID")
+            installId: installID?.carried("installID"),
+            inboxScopes: inboxScopes.map { try $0.lowered() }
         )
         let outbox = try await Disk().run {
             try Outbox(

@@ -73,6 +73,15 @@ public struct Stats: Sendable, Hashable {
     public let timeToSettle: [SettleTimes]
     /// The change feed's last cursor.
     public let lastCursor: Int64
+
+    /// Runs of the inbox that began.
+    public let inboxRuns: Int
+    /// Calls of ``Inbox/begin(_:)`` that met something done or under way.
+    public let inboxRepeats: Int
+    /// Items of the inbox that wait for a decision.
+    public let inboxUncertain: Int
+    /// Records that were appended to batches.
+    public let records: Int
 }
 
 /// How many submissions took so long to settle.

@@ -160,16 +160,19 @@ public enum Body: Sendable, Hashable {
                 problem: "set its outputFormatting to contain .sortedKeys, so that a repeat has the same bytes"
             )
         }
-        let data = try (encoder ?? plainEncoder()).encode(value)
-        return .jsonText(String(decoding: data, as: UTF8.self))
+        return .jsonText(try (encoder ?? .plain()).text(value))
     }
+}
 
-    private static func plainEncoder() -> JSONEncoder {
+extension JSONEncoder {
+    static func plain() -> JSONEncoder {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         encoder.dateEncodingStrategy = .iso8601
         return encoder
     }
+
+    func text(_ value: some Encodable) throws -> String { String(decoding: try encode(value), as: UTF8.self) }
 }
 
 extension Body: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

@@ -53,6 +53,16 @@ public struct SubmitOnceError: Error, LocalizedError, Equatable, CustomStringCon
         /// What is stored can't be sent: it is damaged, or a part of it is missing. A part can be supplied with
         /// `fillParts`; else only "it happened" and "give up" are left, and a new action.
         case cannotRetry(current: Snapshot)
+        /// The key came to the inbox with another content before. Nothing was changed. Another thing to do needs
+        /// another key.
+        case inboxKeyReused(scope: String, key: String)
+        /// The run of the inbox isn't the one that counts any more: its time was over and another began, it was given
+        /// up, or a decision was made. Nothing was changed. Ask ``Inbox/begin(_:)`` for what stands.
+        case runLost(scope: String, key: String)
+        /// There is nothing to decide: the item of the inbox isn't uncertain.
+        case notUncertain(scope: String, key: String)
+        /// A statement of the app isn't allowed, or failed. Nothing was changed. `number` counts from 1.
+        case statementRefused(number: Int, problem: String)
         /// What the database said, when opening or later.
         case storage(Storage)
         /// The outbox could not be opened. Nothing has been moved or deleted.

@@ -25,6 +25,7 @@ extension Error {
     fileprivate var translated: any Error {
         switch self {
         case let error as OutboxError: error.lifted
+        case let error as InboxError: error.lifted
         case let error as OpenError: error.lifted
         case let error as StorageError: error.lifted
         case let error as IdError: error.lifted
@@ -68,6 +69,21 @@ extension OutboxError {
             case .CannotRetry(let current): .cannotRetry(current: try current.lifted())
             case .Storage(let storage): storage.lifted.reason
             }
+        }
+    }
+}
+
+extension InboxError {
+    fileprivate var lifted: SubmitOnceError {
+        switch self {
+        case .Closed: SubmitOnceError(.closed, description)
+        case .Invalid(let field, let problem): SubmitOnceError(.invalid(field: field, problem: problem), description)
+        case .KeyReused(let scope, let key): SubmitOnceError(.inboxKeyReused(scope: scope, key: key), description)
+        case .RunLost(let scope, let key): SubmitOnceError(.runLost(scope: scope, key: key), description)
+        case .NotUncertain(let scope, let key): SubmitOnceError(.notUncertain(scope: scope, key: key), description)
+        case .Statement(let number, let problem):
+            SubmitOnceError(.statementRefused(number: Int(number), problem: problem), description)
+        case .Storage(let storage): storage.lifted
         }
     }
 }

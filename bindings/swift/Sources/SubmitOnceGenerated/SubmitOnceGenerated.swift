@@ -9322,7 +9322,8 @@ public func FfiConverterTypeInboxFailure_lower(_ value: InboxFailure) -> RustBuf
 
 /**
  * What to do when a run was lost: its process was killed, or its time was over. A kill after the effect
- * can't be told from one before it.
+ * can't be told from one before it. Where the run that was lost began with the other policy than is asked
+ * for now, `AtMostOnce` counts.
  */
 
 public enum InboxPolicy: Equatable, Hashable {

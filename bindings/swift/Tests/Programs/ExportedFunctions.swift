@@ -26,7 +26,7 @@ private func exportedFunctions(in generated: String) -> [(name: String, line: In
     for (index, line) in generated.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
         if let declared = line.firstMatch(of: /^open class (\w+)/) {
             // The others are listeners, which the app writes.
-            type = ["Outbox", "Cancellation"].first { $0 == declared.1 }
+            type = ["Outbox", "Inbox", "Batch", "Cancellation"].first { $0 == declared.1 }
         } else if line.firstMatch(of: /^public (?:struct|protocol|enum)\b/) != nil {
             // A brace doesn't tell: the generated functions' are at the beginning of their lines too.
             type = nil

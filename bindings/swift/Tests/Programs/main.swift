@@ -30,6 +30,18 @@ case "drain":
     guard words.count == 3, let url = URL(string: words[2]) else { fatalError("drain DATABASE URL") }
     let outbox = try await Outbox.open(at: URL(filePath: words[1]), baseURL: url)
     say("succeeded: \(try await outbox.drain(for: .seconds(300)).succeeded)")
+case "push":
+    // An app that shows a message, to be killed before it can record that.
+    let words = Array(arguments)
+    guard words.count == 4 else { fatalError("push DATABASE SCREEN POLICY") }
+    let policies: [InboxPolicy] = [.atMostOnce, .atLeastOnce]
+    guard let policy = policies.first(where: { "\($0)" == words[3] }) else { fatalError("\(words[3])?") }
+    let outbox = try await Outbox.open(at: URL(filePath: words[1]))
+    try await outbox.inbox.once("push", "m1", policy: policy) {
+        try Data("there\n".utf8).write(to: URL(filePath: words[2]))
+        say("shown")
+        _ = readLine()
+    }
 case "exported-functions":
     let words = Array(arguments)
     guard words.count == 4 else { fatalError("exported-functions GENERATED COVERAGE LIST") }

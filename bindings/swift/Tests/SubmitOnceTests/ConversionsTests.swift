@@ -65,6 +65,72 @@ final class ConversionsTests: XCTestCase {
         }
     }
 
+    func testABatchGoesOverWithEveryMember() throws {
+        let header = Header(name: "X-App", value: "shop")
+        let raw = try SubmitOnce.BatchConfig(
+            "logs", to: "/logs", account: "ann", method: "PUT", effect: .overwrite, headers: [header],
+            format: .jsonObject(member: "events"), idMember: "uuid", maxRecords: 7, maxBytes: 70, maxAge: .seconds(5),
+            priority: -1, unmeteredOnly: true
+        ).lowered()
+        XCTAssertEqual([raw.key, raw.url, raw.account, raw.method], ["logs", "/logs", "ann", "PUT"])
+        XCTAssertEqual(raw.effect, .overwrite)
+        XCTAssertEqual(raw.headers, [header])
+        XCTAssertEqual(raw.format, .jsonObject(member: "events"))
+        XCTAssertEqual(raw.idMember, "uuid")
+        XCTAssertEqual([raw.maxRecords, raw.maxBytes], [7, 70])
+        XCTAssertEqual(raw.maxAge, 5)
+        XCTAssertTrue(raw.priority == -1 && raw.unmeteredOnly)
+    }
+
+    // What is left out is what the core leaves out.
+    func testTheDefaultsAreTheCores() throws {
+        let config = try SubmitOnce.BatchConfig("logs", to: "/logs").lowered()
+        XCTAssertEqual(config, RawBatchConfig(key: "logs", url: "/logs"))
+        let item = try SubmitOnce.InboxItem("push", "1", policy: .atMostOnce).lowered()
+        XCTAssertEqual(item, RawInboxItem(scope: "push", key: "1", policy: .atMostOnce))
+        let scope = try SubmitOnce.InboxScope("push", keepResults: .seconds(60)).lowered()
+        XCTAssertEqual(scope, RawInboxScope(name: "push", keepResults: 60))
+    }
+
+    func testWhatTheInboxIsGivenGoesOver() throws {
+        let data = Data("tea".utf8)
+        var item = SubmitOnce.InboxItem("tool", "1", content: data, policy: .atLeastOnce)
+        item.lease = .milliseconds(1500)
+        XCTAssertEqual(
+            try item.lowered(),
+            RawInboxItem(scope: "tool", key: "1", content: data, policy: .atLeastOnce, lease: 1.5)
+        )
+        let scope = try SubmitOnce.InboxScope("push", keepResults: .seconds(60), keepKeys: .seconds(7)).lowered()
+        XCTAssertEqual(scope, RawInboxScope(name: "push", keepResults: 60, keepKeys: 7))
+        XCTAssertEqual(try SubmitOnce.InboxDecision.happened(result: data).lowered(), .happened(result: data))
+        XCTAssertEqual(try SubmitOnce.InboxDecision.happened().lowered(), .happened(result: nil))
+        XCTAssertEqual(try SubmitOnce.InboxDecision.runAgain.lowered(), .runAgain)
+    }
+
+    func testEachValueOfSQLiteGoesOverAndComesBack() throws {
+        let pairs: [(SQLValue, RawValue)] = [
+            (.null, .null), (.integer(.min), .integer(value: .min)), (.real(1.5), .real(value: 1.5)),
+            (.text("a"), .text(value: "a")), (.blob(Data([0])), .blob(value: Data([0]))),
+        ]
+        let raw = try SubmitOnce.AppStatement("SELECT", parameters: pairs.map(\.0)).lowered()
+        XCTAssertEqual(raw, RawStatement(sql: "SELECT", parameters: pairs.map(\.1)))
+        XCTAssertEqual(raw.parameters.map(\.lifted), pairs.map(\.0))
+    }
+
+    func testAFetchedValueComesOverWithEveryMember() throws {
+        let header = Header(name: "ETag", value: "1")
+        let later = Date(timeIntervalSince1970: 2_000_000)
+        let fetched = try RawFetched(
+            id: id.lowered(), status: 203, contentType: "text/plain", headers: [header], body: Data("tea".utf8),
+            fetchedAt: at, checkedAt: later
+        ).lifted()
+        XCTAssertEqual(fetched.id, id)
+        XCTAssertEqual(fetched.status, 203)
+        XCTAssertEqual([fetched.contentType, fetched.text], ["text/plain", "tea"])
+        XCTAssertEqual(fetched.headers, [header])
+        XCTAssertEqual([fetched.fetchedAt, fetched.checkedAt], [at, later])
+    }
+
     func testASubmissionGoesOverWithEverythingThatHangsOnIt() throws {
         let parent = UUID()
         let sources: [PartSource] = [.jsonPointer(pointer: "/id"), .header(name: "Location")]
@@ -164,7 +230,7 @@ final class ConversionsTests: XCTestCase {
                 SubmitOnceGenerated.SettleTimes(atMost: 0.5, count: 31),
                 SubmitOnceGenerated.SettleTimes(atMost: nil, count: 32),
             ],
-            lastCursor: 33
+            lastCursor: 33, inboxRuns: 34, inboxRepeats: 35, inboxUncertain: 36, records: 37
         )
         let stats = raw.lifted
         // The names are the same; what is made of them is in order.

@@ -2,6 +2,7 @@ import Foundation
 import XCTest
 
 import enum SubmitOnceGenerated.IdError
+import enum SubmitOnceGenerated.InboxError
 import enum SubmitOnceGenerated.OpenError
 import enum SubmitOnceGenerated.OutboxError
 import enum SubmitOnceGenerated.StorageError
@@ -45,6 +46,13 @@ final class ErrorsTests: OutboxTestCase {
             (OutboxError.NeedsConsent(current: raw), .needsConsent(current: snapshot)),
             (OutboxError.CannotRetry(current: raw), .cannotRetry(current: snapshot)),
             (OutboxError.Storage(storage: StorageError.Full), .storage(.full)),
+            (InboxError.Closed, .closed),
+            (InboxError.Invalid(field: "a", problem: "b"), .invalid(field: "a", problem: "b")),
+            (InboxError.KeyReused(scope: "a", key: "b"), .inboxKeyReused(scope: "a", key: "b")),
+            (InboxError.RunLost(scope: "a", key: "b"), .runLost(scope: "a", key: "b")),
+            (InboxError.NotUncertain(scope: "a", key: "b"), .notUncertain(scope: "a", key: "b")),
+            (InboxError.Statement(number: 2, problem: "a"), .statementRefused(number: 2, problem: "a")),
+            (InboxError.Storage(storage: StorageError.Full), .storage(.full)),
             (StorageError.Busy, .storage(.busy)),
             (StorageError.Unavailable(detail: "a"), .storage(.unavailable)),
             (StorageError.Corrupt(detail: "a"), .storage(.corrupt)),
@@ -81,11 +89,13 @@ final class ErrorsTests: OutboxTestCase {
         func advice(_ reason: SubmitOnceError.Reason) -> String {
             switch reason {
             case .closed, .cannotOpen: "open again"
-            case .malformedID, .invalid, .headerRefused, .bodyTooLarge: "mend it"
+            case .malformedID, .invalid, .headerRefused, .bodyTooLarge, .statementRefused: "mend it"
             case .unknownParent: "submit the parent first"
             case .keyReused, .idTooOld, .unknownID: "look for the ID"
             case .queueFull: "drain"
             case .notSignedIn: "sign in"
+            case .inboxKeyReused: "use another key"
+            case .runLost, .notUncertain: "ask what stands"
             case .stale, .notHeld, .needsConsent, .cannotRetry: "ask the user"
             case .storage: "call again"
             case .internal: "report it"

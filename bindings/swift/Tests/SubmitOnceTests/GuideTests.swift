@@ -207,13 +207,138 @@ final class GuideTests: OutboxTestCase {
         // end
     }
 
+    func testAPushMessageIsShownOnce() async throws {
+        let outbox = try await open()
+        let (messageID, text) = ("m1", "Tea is ready")
+        let notifications = Counter()
+        for _ in 0..<2 {
+            // guide: push
+            try await outbox.inbox.once("push", messageID) {
+                try await notifications.show(text, id: messageID)
+            }
+            // end
+        }
+        let shown = await notifications.count
+        XCTAssertEqual(shown, 1)
+    }
+
+    func testAMessageAndItsRowAreOne() async throws {
+        let outbox = try await open()
+        let inbox = outbox.inbox
+        let (messageID, text) = ("m1", "Tea is ready")
+        // guide: rows
+        if case .run(let run) = try await inbox.begin(InboxItem("schema", "1", policy: .atLeastOnce)) {
+            try await inbox.finish(run, with: [AppStatement("CREATE TABLE app_message (id TEXT, text TEXT)")])
+        }
+        if case .run(let run) = try await inbox.begin(InboxItem("message", messageID, policy: .atLeastOnce)) {
+            let insert = AppStatement("INSERT INTO app_message VALUES (?1, ?2)", .text(messageID), .text(text))
+            try await inbox.finish(run, with: [insert])
+        }
+        let messages = try await inbox.query(AppStatement("SELECT text FROM app_message"))
+        // end
+        XCTAssertEqual(messages, [[.text("Tea is ready")]])
+    }
+
+    func testWhatBackgroundTasksDo() async throws {
+        let server = try ReferenceServer()
+        try await server.script(
+            #"{"respond":{"status":200,"body":"{\"theme\":\"dark\"}","content_type":"application/json"}}"#,
+            path: "/config"
+        )
+        let outbox = try await open(server)
+        // guide: logs
+        let logs = try await outbox.batch(BatchConfig("logs", to: "/logs", format: .ndjson, maxAge: .seconds(300)))
+        try await logs.append(["level": "info", "text": "started"])
+        // end
+        let draft = try SubmissionID.new()
+        // guide: drafts
+        try await outbox.submit(
+            Submission(
+                draft, to: "/drafts/42", body: .json("Dear Ada"), method: "PUT", effect: .overwrite,
+                replaces: "draft/42"))
+        // end
+        // guide: configuration
+        try await outbox.submit(Submission(SubmissionID.new(), to: "/config", method: "GET", replaces: "config"))
+        let config = try await outbox.current("config")?.json(as: Config.self) ?? Config.standard
+        // end
+        XCTAssertEqual(config.theme, "light")
+        let flushed = try await logs.flush()
+        _ = try await outbox.drain(for: .seconds(30))
+        let sent = try await outbox.snapshot(of: XCTUnwrap(flushed)).state
+        XCTAssertEqual(sent, .succeeded)
+        let fetched = try await outbox.current("config")?.json(as: Config.self)
+        XCTAssertEqual(fetched?.theme, "dark")
+    }
+
+    private struct Config: Decodable {
+        let theme: String
+        static let standard = Config(theme: "light")
+    }
+
+    func testTheCacheIsCleanedOnceADay() async throws {
+        let outbox = try await open()
+        let cache = Counter()
+        for _ in 0..<2 {
+            // guide: once a day
+            let today = Date.now.formatted(.iso8601.year().month().day())
+            try await outbox.inbox.once("clean the cache", today) { try await cache.clean() }
+            // end
+        }
+        let cleaned = await cache.count
+        XCTAssertEqual(cleaned, 1)
+    }
+
+    func testAToolIsCalledOnce() async throws {
+        let outbox = try await open()
+        let mail = Counter()
+        let (stepID, arguments) = ("plan 7, step 3", Data(#"{"to":"ada"}"#.utf8))
+        var answers: [String?] = []
+        for _ in 0..<2 {
+            var answer: String?
+            // guide: tool calls
+            let call = try await outbox.inbox.once("send_mail", stepID, content: arguments, policy: .atMostOnce) {
+                guard await mail.canBeSent else { throw NothingHappened() }
+                return try await mail.send(arguments)
+            }
+            switch call {
+            case .ran, .before: answer = call.text
+            case .busy: answer = "it is under way; ask again later"
+            case .uncertain: answer = "nobody knows whether it was sent; ask the user, then decide"
+            }
+            // end
+            answers.append(answer)
+        }
+        XCTAssertEqual(answers, ["sent: 1", "sent: 1"])
+        // guide: uncertain
+        for item in try await outbox.inbox.uncertain(in: "send_mail") {
+            // The user has looked, and it was sent. If it wasn't: `.runAgain`.
+            try await outbox.inbox.decide(item.scope, item.key, as: .happened(result: Data("sent".utf8)))
+        }
+        // end
+    }
+
+    /// The app's own parts, which count.
+    private actor Counter {
+        private(set) var count = 0
+        var canBeSent: Bool { true }
+
+        func show(_ text: String, id: String) throws { count += 1 }
+
+        func clean() throws { count += 1 }
+
+        func send(_ arguments: Data) throws -> String {
+            count += 1
+            return "sent: \(count)"
+        }
+    }
+
     /// The page shows this file's marked parts, and nothing else that is marked as tested; the README the
     /// first of them.
     func testTheGuideShowsWhatRuns() throws {
         let source = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
         let marked = source.matches(of: /(?m)^ *\/\/ guide: .*\n((?s:.*?))^ *\/\/ end$/)
             .map { Self.trimmed(String($0.1)) }
-        XCTAssertEqual(marked.count, 10)
+        XCTAssertEqual(marked.count, 18)
         XCTAssertEqual(Set(try shown(in: "docs/swift.md")), Set(marked))
         XCTAssertEqual(try shown(in: "README.md"), Array(marked.prefix(1)))
     }

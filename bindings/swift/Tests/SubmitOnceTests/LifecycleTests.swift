@@ -10,6 +10,10 @@ final class LifecycleTests: OutboxTestCase {
         let order = try order()
         let id = order.id
         try await outbox.submit(order)
+        let inbox = outbox.inbox
+        let item = InboxItem("push", "1", policy: .atMostOnce)
+        guard case .run(let run) = try await inbox.begin(item) else { throw Trouble("it isn't to do") }
+        let batch = try await outbox.batch(BatchConfig("logs", to: "/logs"))
         await outbox.close()
         let calls: [(String, @Sendable () async throws -> Void)] = [
             ("begin", { _ = try await outbox.begin("form") }),
@@ -37,6 +41,20 @@ final class LifecycleTests: OutboxTestCase {
             ("networkAvailable", { try await outbox.networkAvailable(.metered) }),
             ("stats", { _ = try await outbox.stats() }),
             ("retain", { try await outbox.retain() }),
+            ("inbox.begin", { _ = try await inbox.begin(item) }),
+            ("inbox.once", { try await inbox.once("push", "2") { XCTFail("it ran") } }),
+            ("inbox.finish", { try await inbox.finish(run) }),
+            ("inbox.finish(with:)", { try await inbox.finish(run, with: []) }),
+            ("inbox.fail", { try await inbox.fail(run, .nothingHappened) }),
+            ("inbox.extend", { try await inbox.extend(run, lease: .seconds(1)) }),
+            ("inbox.decide", { try await inbox.decide("push", "1", as: .runAgain) }),
+            ("inbox.uncertain", { _ = try await inbox.uncertain() }),
+            ("inbox.query", { _ = try await inbox.query(AppStatement("SELECT 1")) }),
+            ("an inbox that comes later", { _ = try await outbox.inbox.begin(item) }),
+            ("batch.append", { try await batch.append(["level": "info"]) }),
+            ("batch.appendAll", { try await batch.appendAll([["level": "info"]]) }),
+            ("batch.flush", { try await batch.flush() }),
+            ("current", { _ = try await outbox.current("config") }),
             ("updates(of: id)", { _ = try await outbox.updates(of: id).first(1) }),
             ("updates(of: filter)", { _ = try await outbox.updates(of: .all).first(1) }),
             ("changes", { _ = try await outbox.changes(after: 0).first(1) }),

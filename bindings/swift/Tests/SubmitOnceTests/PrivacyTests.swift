@@ -118,6 +118,42 @@ final class PrivacyTests: XCTestCase {
         assertHides(SignedOutReport(account: secret, kept: 1, cancelled: 2, abandoned: 3, succeeded: 4))
     }
 
+    func testTheInboxShowsNeitherKeysNorContentsNorResults() {
+        let data = Data(secret.utf8)
+        let run = InboxRun(scope: "push", key: secret, number: 1)
+        let date = Date(timeIntervalSince1970: 0)
+        assertHides(InboxItem("push", secret, content: data, policy: .atMostOnce))
+        assertHides(run)
+        assertHides(InboxAnswer.run(run: run))
+        assertHidesBytes(InboxAnswer.done(result: data, dropped: false, at: date))
+        assertHidesBytes(Once.ran(result: data))
+        assertHidesBytes(Once.before(result: data, dropped: false, at: date))
+        assertHidesBytes(InboxDecision.happened(result: data))
+        assertHides(UncertainItem(scope: "push", key: secret, since: date, runs: 1))
+        assertHides(AppStatement("SELECT ?1", .text(secret)))
+        assertHides([SQLValue.text(secret)])
+        assertHidesBytes(SQLValue.blob(data))
+        XCTAssertEqual("\(Once.ran(result: data))", "ran(11 bytes)")
+        XCTAssertEqual("\(run)", "InboxRun { scope: \"push\", number: 1, .. }")
+    }
+
+    func testABatchHidesItsURLAndAFetchedValueWhatItIs() {
+        let header = Header(name: "X-Name", value: secret)
+        assertHides(BatchConfig("logs", to: "/logs/\(secret)", account: secret, headers: [header]))
+        assertHidesBytes(
+            Fetched(
+                id: UUID(), status: 200, contentType: secret, headers: [header], body: Data(secret.utf8),
+                fetchedAt: Date(timeIntervalSince1970: 0), checkedAt: Date(timeIntervalSince1970: 0)))
+    }
+
+    /// Bytes are dumped as numbers.
+    private func assertHidesBytes(_ value: Any, line: UInt = #line) {
+        assertHides(value, line: line)
+        var dumped = ""
+        dump(value, to: &dumped)
+        XCTAssertFalse(dumped.contains("\(Array(secret.utf8)[0])"), dumped, line: line)
+    }
+
     func testFinalStatesKnowThatTheyAre() {
         let final: [SubmissionState] = [
             .succeeded, .rejected(.refused), .cancelled, .expired, .superseded(by: UUID()), .abandoned,

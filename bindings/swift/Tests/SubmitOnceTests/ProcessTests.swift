@@ -52,6 +52,12 @@ final class ProcessTests: OutboxTestCase {
         let (order, next) = (try order(), try SubmitOnceTests.order())
         let id = order.id
         let held = try await outbox.heldOrder(server)
+        let inbox = outbox.inbox
+        let item = InboxItem("push", "1", policy: .atMostOnce)
+        let second = InboxItem("push", "2", policy: .atMostOnce)
+        guard case .run(let run) = try await inbox.begin(item), case .run(let failed) = try await inbox.begin(second)
+        else { throw Trouble("they aren't to do") }
+        let batch = try await outbox.batch(BatchConfig("logs", to: "/logs"))
         let calls: [(String, () async throws -> Void)] = [
             ("begin", { _ = try await outbox.begin("form") }),
             ("discard", { try await outbox.discard("form") }),
@@ -72,6 +78,18 @@ final class ProcessTests: OutboxTestCase {
             ("signedIn", { _ = try await outbox.signedIn() }),
             ("signOut", { try await outbox.signOut() }),
             ("networkAvailable", { try await outbox.networkAvailable(.unmetered) }),
+            ("inbox.begin", { _ = try await inbox.begin(item) }),
+            ("inbox.extend", { try await inbox.extend(run, lease: long) }),
+            ("inbox.finish", { try await inbox.finish(run) }),
+            ("inbox.fail", { try await inbox.fail(failed, .mayHaveHappened) }),
+            ("inbox.uncertain", { _ = try await inbox.uncertain() }),
+            ("inbox.decide", { try await inbox.decide("push", "2", as: .runAgain) }),
+            ("inbox.query", { _ = try await inbox.query(AppStatement("SELECT 1")) }),
+            ("inbox.once", { try await inbox.once("push", "3") {} }),
+            ("batch.append", { try await batch.append(["level": "info"]) }),
+            ("batch.appendAll", { try await batch.appendAll([["level": "info"]]) }),
+            ("batch.flush", { try await batch.flush() }),
+            ("current", { _ = try await outbox.current("config") }),
             ("drain", { _ = try await outbox.drain(for: long) }),
             ("wait", { _ = try await outbox.wait(for: id, upTo: long) }),
             ("replay", { try await outbox.submit(order) }),

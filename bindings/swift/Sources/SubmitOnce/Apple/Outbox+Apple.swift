@@ -20,6 +20,7 @@
             limits: Limits? = nil,
             userAgent: String? = nil,
             tls: TLSConfig? = nil,
+            inboxScopes: [InboxScope] = [],
             credentials: CredentialsProvider? = nil,
             scheduler: RunScheduler? = nil,
             onCallbackError: @escaping @Sendable (any Error) -> Void = { _ in }
@@ -42,6 +43,7 @@
                 tls: tls,
                 boot: Device.boot(),
                 installID: installID,
+                inboxScopes: inboxScopes,
                 credentials: credentials,
                 scheduler: scheduler,
                 onCallbackError: onCallbackError

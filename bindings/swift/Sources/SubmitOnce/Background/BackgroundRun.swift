@@ -3,7 +3,7 @@ import Foundation
 /// One run that the system has started, from its beginning to the report that it is over, which is made exactly
 /// once: `setTaskCompleted` on iOS.
 public final class BackgroundRun: Sendable {
-    private let completed: Once<Bool>
+    private let completed: FirstCall<Bool>
     private let patience: Duration
     private let work: Task<Bool, Never>
     private let isExpired = Locked(false)
@@ -33,7 +33,7 @@ public final class BackgroundRun: Sendable {
         _ onError: @escaping @Sendable (any Error) -> Void,
         _ complete: @escaping @Sendable (Bool) -> Void
     ) {
-        completed = Once(complete)
+        completed = FirstCall(complete)
         self.patience = patience
         do {
             // Its order was used up when it began. If it is killed, or the outbox can't be opened, nobody else

@@ -7,6 +7,7 @@ struct Config: Sendable {
     var baseURL: String?
     var userAgent: String?
     var installID: String?
+    var inboxScopes: [InboxScope]?
 
     init() {}
 
@@ -18,6 +19,7 @@ struct Config: Sendable {
             config.baseURL = try members.textIfAny("base_url")
             config.userAgent = try members.textIfAny("user_agent")
             config.installID = try members.textIfAny("install_id")
+            config.inboxScopes = try members.jsonIfAny("inbox_scopes")?.items().map { try inboxScope($0) }
             return config
         }
     }
@@ -30,6 +32,7 @@ struct Config: Sendable {
         config.baseURL = baseURL ?? other.baseURL
         config.userAgent = userAgent ?? other.userAgent
         config.installID = installID ?? other.installID
+        config.inboxScopes = inboxScopes ?? other.inboxScopes
         return config
     }
 }

@@ -10,7 +10,7 @@ func content(_ json: JSON) throws -> Content {
         let url = try members.text("url")
         let method = try members.textIfAny("method") ?? "POST"
         let account = try members.textIfAny("account")
-        let effect = try members.jsonIfAny("effect").map { try named($0) }
+        let effect = try members.jsonIfAny("effect").map { try namedEffect($0) }
         let headers = try members.jsonIfAny("headers")?.headers() ?? []
         let body = try members.jsonIfAny("body").map { try readBody($0) }
         let priority = try members.jsonIfAny("priority")?.number(as: Int32.self) ?? 0
@@ -46,7 +46,7 @@ func content(_ json: JSON) throws -> Content {
     }
 }
 
-private func named(_ json: JSON) throws -> Effect {
+func namedEffect(_ json: JSON) throws -> Effect {
     let name = try json.text()
     guard let effect = [Effect.safe, .overwrite, .keyed, .unkeyed].first(where: { $0.name == name }) else {
         throw Broken("there is no effect \(name)")

@@ -40,6 +40,12 @@ extension SubmitOnceError {
         case .notHeld(let current): ["name": "NotHeld", "current": try current.form()]
         case .needsConsent(let current): ["name": "NeedsConsent", "current": try current.form()]
         case .cannotRetry(let current): ["name": "CannotRetry", "current": try current.form()]
+        case .inboxKeyReused(let scope, let key): ["name": "KeyReused", "scope": .string(scope), "key": .string(key)]
+        case .runLost(let scope, let key): ["name": "RunLost", "scope": .string(scope), "key": .string(key)]
+        case .notUncertain(let scope, let key):
+            ["name": "NotUncertain", "scope": .string(scope), "key": .string(key)]
+        case .statementRefused(let number, let problem):
+            ["name": "Statement", "number": JSON(number), "problem": .string(problem)]
         case .storage(let storage): ["name": "Storage", "storage": .string(snakeCase(storage))]
         case .cannotOpen(let why): form(of: why)
         case .internal: nil

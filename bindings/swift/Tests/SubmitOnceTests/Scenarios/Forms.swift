@@ -116,7 +116,7 @@ extension Outcome {
 }
 
 /// Decoding mends what is broken, so that it is compared.
-private func utf8Text(_ data: Data) throws -> String {
+func utf8Text(_ data: Data) throws -> String {
     let text = String(decoding: data, as: UTF8.self)
     guard text.utf8.elementsEqual(data) else { throw Broken("a body is no text in UTF-8") }
     return text
@@ -209,6 +209,10 @@ extension Stats {
             "abnormal_retry_rate": .fraction(abnormalRetryRate),
             "time_to_settle": JSON(timeToSettle.reduce(0) { $0 + $1.count }),
             "last_cursor": JSON(lastCursor),
+            "inbox_runs": JSON(inboxRuns),
+            "inbox_repeats": JSON(inboxRepeats),
+            "inbox_uncertain": JSON(inboxUncertain),
+            "records": JSON(records),
         ]
     }
 }

@@ -9,7 +9,7 @@ typealias Kind = @Sendable (Members) throws -> Action
 /// All kinds of steps, by name.
 let kinds: [String: Kind] = [
     plainSteps, openingSteps, submittingSteps, lookingSteps, deliveringSteps, accountSteps, runSteps,
-    listeningSteps,
+    listeningSteps, inboxSteps, recordSteps,
 ].reduce(into: [:]) { all, some in
     all.merge(some) { _, _ in preconditionFailure("two kinds of steps have one name") }
 }

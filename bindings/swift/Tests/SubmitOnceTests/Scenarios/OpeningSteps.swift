@@ -50,7 +50,8 @@ private func open(_ stage: Stage, _ file: String, _ config: Config) async throws
         profile: config.profile.map { try ServerProfile($0) },
         limits: Limits(changes: config.limits),
         userAgent: config.userAgent,
-        installID: config.installID
+        installID: config.installID,
+        inboxScopes: config.inboxScopes ?? []
     )
 }
 

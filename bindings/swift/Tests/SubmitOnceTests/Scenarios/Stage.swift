@@ -45,6 +45,7 @@ final class Handle: Sendable {
     let file: String
     private let isOpen = Locked(true)
     private let ears = Locked<[String: Ear]>([:])
+    private let batches = Locked<[String: Batch]>([:])
 
     init(_ outbox: Outbox, _ file: String) {
         self.outbox = outbox
@@ -65,6 +66,16 @@ final class Handle: Sendable {
         }
         old?.close()
         return new
+    }
+
+    /// A batch by the name that a step gave it.
+    func batch(_ name: String) throws -> Batch {
+        guard let batch = batches.withLock({ $0[name] }) else { throw Broken("there is no batch \(name)") }
+        return batch
+    }
+
+    func name(_ batch: Batch, _ name: String) {
+        batches.withLock { $0[name] = batch }
     }
 
     func hasOpen(_ file: String) -> Bool { file == self.file && isOpen.withLock { $0 } }

@@ -1,5 +1,5 @@
 /// Something that must be done once, by whoever comes first.
-final class Once<Value>: Sendable {
+final class FirstCall<Value>: Sendable {
     private let todo: Locked<(@Sendable (Value) -> Void)?>
 
     init(_ todo: @escaping @Sendable (Value) -> Void) {
@@ -18,7 +18,7 @@ final class Once<Value>: Sendable {
 /// Waits for work, but not longer than that. The work goes on.
 func atMost(_ patience: Duration, _ work: @escaping @Sendable () async -> Void) async {
     await withCheckedContinuation { continuation in
-        let resume = Once<Void> { continuation.resume() }
+        let resume = FirstCall<Void> { continuation.resume() }
         let timer = Task.detached {
             // Cancelled when the work is done, which has resumed by then.
             try? await Task.sleep(for: patience)
