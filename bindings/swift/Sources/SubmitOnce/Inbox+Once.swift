@@ -92,7 +92,7 @@ extension Inbox {
     /// If the effect throws, or its task is cancelled so that it throws, that is recorded too, and the error goes
     /// on to the caller: it may have happened, and the policy decides, unless the error is ``NothingHappened``. An
     /// effect whose task is cancelled before it could begin didn't happen. One that takes longer than its lease
-    /// counts as lost.
+    /// counts as lost; for one that has to extend it, there are ``begin(_:)`` and ``extend(_:lease:)``.
     ///
     /// - Parameters:
     ///   - scope: what kind of thing it is, for example `push`.

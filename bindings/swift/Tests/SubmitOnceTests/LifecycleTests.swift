@@ -51,6 +51,7 @@ final class LifecycleTests: OutboxTestCase {
             ("inbox.uncertain", { _ = try await inbox.uncertain() }),
             ("inbox.query", { _ = try await inbox.query(AppStatement("SELECT 1")) }),
             ("an inbox that comes later", { _ = try await outbox.inbox.begin(item) }),
+            ("batch", { _ = try await outbox.batch(BatchConfig("logs", to: "/logs")) }),
             ("batch.append", { try await batch.append(["level": "info"]) }),
             ("batch.appendAll", { try await batch.appendAll([["level": "info"]]) }),
             ("batch.flush", { try await batch.flush() }),
