@@ -130,10 +130,22 @@ fn a_full_batch_is_due_at_once_and_the_next_record_opens_another() {
             .unwrap();
         world.pass(SECOND).await;
         assert_eq!(bodies(&world)[1..], [body(&["d", "e"])]);
+        // Three would fit but for what stands between them.
+        let between = BatchConfig {
+            key: "between".to_owned(),
+            max_bytes: 33,
+            ..logs()
+        };
+        let receipts = batch(&outbox, between)
+            .append_all(["x", "y", "z"].map(record).into())
+            .unwrap();
+        assert_ne!(receipts[1].batch, receipts[2].batch);
+        world.pass(SECOND).await;
+        assert_eq!(bodies(&world)[2..], [body(&["x", "y"])]);
         // One that doesn't fit closes the batch before it.
         append(&by_bytes, "g-is-long");
         world.pass(SECOND).await;
-        assert_eq!(bodies(&world)[2..], [body(&["f"])]);
+        assert_eq!(bodies(&world)[3..], [body(&["f"])]);
         deliver(&world, &outbox).await;
     });
 }

@@ -95,7 +95,8 @@ fn append(
     if let Some(found) = find(tx, gathering)?.filter(|_| !records.is_empty()) {
         match found.waits && found.same_terms {
             true => open = Some(found.open),
-            // It goes as it is. What is held, or was maybe sent before a loss, takes nothing more.
+            // It goes as it is. What has ended, is held, or was maybe sent before a loss, takes nothing
+            // more.
             false => {
                 finish(tx, &found.open)?;
                 appended.moved = true;

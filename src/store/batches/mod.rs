@@ -20,9 +20,8 @@ use crate::clock::WallMs;
 use crate::model::id::SubmissionId;
 use crate::model::state::SubmissionState;
 
-/// A batch that has ended takes no record; after a success nobody needs those that it has.
+/// After a success nobody needs the records any more.
 pub(super) fn end(tx: &Tx<'_>, row: &Row) -> rusqlite::Result<()> {
-    close(tx, row.seq)?;
     if row.state == SubmissionState::Succeeded {
         tx.connection
             .prepare_cached("DELETE FROM record WHERE batch = ?1")?
