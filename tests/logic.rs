@@ -54,6 +54,8 @@ mod feeds;
 mod fetched;
 #[path = "logic/fetched_kept.rs"]
 mod fetched_kept;
+#[path = "logic/fetched_order.rs"]
+mod fetched_order;
 #[path = "logic/fetched_random.rs"]
 mod fetched_random;
 #[path = "logic/gates.rs"]

@@ -184,10 +184,11 @@ fn the_file_shrinks_after_a_few_steps() {
             steps += 1;
         }
         assert!(steps > 5, "a bounded share in each of {steps} steps");
-        assert!(outbox.stats().unwrap().database_bytes < 300_000);
+        // An empty database has some 310,000 bytes.
+        assert!(outbox.stats().unwrap().database_bytes < 400_000);
         outbox.close();
         open(&world, &place, few(0)).close();
-        assert!(size() < 300_000, "{}", size());
+        assert!(size() < 400_000, "{}", size());
     });
 }
 

@@ -183,13 +183,13 @@ actions! {
 actions! {
     /// What is done with the inbox of an open outbox.
     OnInbox, ON_INBOX:
-    "inbox_begin" InboxBegin { item: Item },
-    "inbox_finish" InboxFinish { run: Run, result: Option<String>, statements: Option<Vec<Statement>> },
-    "inbox_fail" InboxFail { run: Run, failure: Failure },
-    "inbox_extend" InboxExtend { run: Run, lease_ms: u64 },
-    "inbox_decide" InboxDecide { scope: String, key: String, decision: Decided },
-    "inbox_uncertain" InboxUncertain { scope: Option<String>, limit: Option<u32> },
-    "inbox_query" InboxQuery { statement: Statement },
+    "inbox_begin" BeginRun { item: Item },
+    "inbox_finish" FinishRun { run: Run, result: Option<String>, statements: Option<Vec<Statement>> },
+    "inbox_fail" FailRun { run: Run, failure: Failure },
+    "inbox_extend" ExtendRun { run: Run, lease_ms: u64 },
+    "inbox_decide" DecideItem { scope: String, key: String, decision: Decided },
+    "inbox_uncertain" ListUncertain { scope: Option<String>, limit: Option<u32> },
+    "inbox_query" QueryApp { statement: Statement },
 }
 
 /// The names of all kinds.

@@ -12,8 +12,8 @@ use super::{forms, records};
 pub fn play(action: OnInbox, outbox: &Arc<Outbox>) -> Result<Value, InboxError> {
     let inbox = Arc::clone(outbox).inbox();
     Ok(match action {
-        OnInbox::InboxBegin(of) => answer(inbox.begin(records::item(of.item))?),
-        OnInbox::InboxFinish(of) => {
+        OnInbox::BeginRun(of) => answer(inbox.begin(records::item(of.item))?),
+        OnInbox::FinishRun(of) => {
             let (run, result) = (records::run(of.run), of.result.map(String::into_bytes));
             match of.statements {
                 None => inbox.finish(run, result)?,
@@ -24,24 +24,24 @@ pub fn play(action: OnInbox, outbox: &Arc<Outbox>) -> Result<Value, InboxError> 
             }
             Value::Null
         }
-        OnInbox::InboxFail(of) => {
+        OnInbox::FailRun(of) => {
             inbox.fail(records::run(of.run), records::failure(&of.failure))?;
             Value::Null
         }
-        OnInbox::InboxExtend(of) => {
+        OnInbox::ExtendRun(of) => {
             let lease = Duration::from_millis(of.lease_ms);
             inbox.extend(records::run(of.run), lease)?;
             Value::Null
         }
-        OnInbox::InboxDecide(of) => {
+        OnInbox::DecideItem(of) => {
             inbox.decide(of.scope, of.key, records::decided(of.decision))?;
             Value::Null
         }
-        OnInbox::InboxUncertain(of) => {
+        OnInbox::ListUncertain(of) => {
             let items = inbox.uncertain(of.scope, of.limit.unwrap_or(1_000))?;
             items.iter().map(uncertain).collect()
         }
-        OnInbox::InboxQuery(of) => {
+        OnInbox::QueryApp(of) => {
             let rows = inbox.query(records::statement(of.statement))?;
             rows.into_iter().map(row).collect()
         }
