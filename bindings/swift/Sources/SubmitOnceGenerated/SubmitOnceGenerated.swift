@@ -1495,7 +1495,7 @@ public protocol InboxProtocol: AnyObject, Sendable {
     func begin(item: InboxItem) throws  -> InboxAnswer
 
     /**
-     * Decides what becomes of an item that is uncertain.
+     * Decides what becomes of an item that is uncertain. The run that was lost has no say any more then.
      *
      * # Errors
      * [`InboxError::NotUncertain`] if it isn't, or isn't any more.
@@ -1503,7 +1503,8 @@ public protocol InboxProtocol: AnyObject, Sendable {
     func decide(scope: String, key: String, decision: InboxDecision) throws
 
     /**
-     * Gives a run more time, from now on.
+     * Gives a run more time, from now on: 1 millisecond to 7 days. A run whose item is uncertain by now
+     * is at work again with that.
      *
      * # Errors
      * As `finish`.
@@ -1520,7 +1521,8 @@ public protocol InboxProtocol: AnyObject, Sendable {
 
     /**
      * Records that the run's effect has happened, and its result: every later `begin` gets that. Durable
-     * when it returns. The same call again does nothing.
+     * when it returns. A second call does nothing, and the first result stays. A run that is late, its
+     * item uncertain by now, may still say that it has happened.
      *
      * # Errors
      * [`InboxError::RunLost`] if the run's time was over and another has begun meanwhile, or a decision
@@ -1627,7 +1629,7 @@ open func begin(item: InboxItem)throws  -> InboxAnswer  {
 }
 
     /**
-     * Decides what becomes of an item that is uncertain.
+     * Decides what becomes of an item that is uncertain. The run that was lost has no say any more then.
      *
      * # Errors
      * [`InboxError::NotUncertain`] if it isn't, or isn't any more.
@@ -1644,7 +1646,8 @@ open func decide(scope: String, key: String, decision: InboxDecision)throws   {t
 }
 
     /**
-     * Gives a run more time, from now on.
+     * Gives a run more time, from now on: 1 millisecond to 7 days. A run whose item is uncertain by now
+     * is at work again with that.
      *
      * # Errors
      * As `finish`.
@@ -1677,7 +1680,8 @@ open func fail(run: InboxRun, failure: InboxFailure)throws   {try rustCallWithEr
 
     /**
      * Records that the run's effect has happened, and its result: every later `begin` gets that. Durable
-     * when it returns. The same call again does nothing.
+     * when it returns. A second call does nothing, and the first result stays. A run that is late, its
+     * item uncertain by now, may still say that it has happened.
      *
      * # Errors
      * [`InboxError::RunLost`] if the run's time was over and another has begun meanwhile, or a decision
@@ -4156,8 +4160,8 @@ public struct InboxItem: Equatable, Hashable, CustomDebugStringConvertible {
      */
     public let key: String
     /**
-     * The content that comes with the key, for example a tool's arguments: with another one under the
-     * same key, `begin` refuses with `KeyReused`. Only a hash of it is kept. Left out: the key alone
+     * The content that comes with the key, for example a tool's arguments: with another one, or none, under
+     * the same key, `begin` refuses with `KeyReused`. Only a hash of it is kept. Left out: the key alone
      * tells.
      */
     public let content: Data?
@@ -4167,7 +4171,8 @@ public struct InboxItem: Equatable, Hashable, CustomDebugStringConvertible {
     public let policy: InboxPolicy
     /**
      * How long a run may take. After that it counts as lost, whether its process lives or not, and the
-     * policy decides. Time counts while the device sleeps, too. Left out: ten minutes. See `extend`.
+     * policy decides. Time counts while the device sleeps, too. 1 millisecond to 7 days; left out: ten
+     * minutes. See `extend`.
      */
     public let lease: TimeInterval?
 
@@ -4183,8 +4188,8 @@ public struct InboxItem: Equatable, Hashable, CustomDebugStringConvertible {
          * 1 to 1,024 bytes.
          */key: String,
         /**
-         * The content that comes with the key, for example a tool's arguments: with another one under the
-         * same key, `begin` refuses with `KeyReused`. Only a hash of it is kept. Left out: the key alone
+         * The content that comes with the key, for example a tool's arguments: with another one, or none, under
+         * the same key, `begin` refuses with `KeyReused`. Only a hash of it is kept. Left out: the key alone
          * tells.
          */content: Data? = nil,
         /**
@@ -4192,7 +4197,8 @@ public struct InboxItem: Equatable, Hashable, CustomDebugStringConvertible {
          */policy: InboxPolicy,
         /**
          * How long a run may take. After that it counts as lost, whether its process lives or not, and the
-         * policy decides. Time counts while the device sleeps, too. Left out: ten minutes. See `extend`.
+         * policy decides. Time counts while the device sleeps, too. 1 millisecond to 7 days; left out: ten
+         * minutes. See `extend`.
          */lease: TimeInterval? = nil) {
         self.scope = scope
         self.key = key
@@ -14023,16 +14029,16 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_inbox_begin() != 50189) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_inbox_decide() != 29687) {
+    if (uniffi_submit_once_checksum_method_inbox_decide() != 19907) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_inbox_extend() != 31217) {
+    if (uniffi_submit_once_checksum_method_inbox_extend() != 45238) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_inbox_fail() != 1856) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_inbox_finish() != 52365) {
+    if (uniffi_submit_once_checksum_method_inbox_finish() != 25541) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_inbox_finish_with() != 30128) {

@@ -1238,16 +1238,16 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_inbox_begin() and 0xFFFF) != 50189) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_inbox_decide() and 0xFFFF) != 29687) {
+    if ((lib.uniffi_submit_once_checksum_method_inbox_decide() and 0xFFFF) != 19907) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_inbox_extend() and 0xFFFF) != 31217) {
+    if ((lib.uniffi_submit_once_checksum_method_inbox_extend() and 0xFFFF) != 45238) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_inbox_fail() and 0xFFFF) != 1856) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_inbox_finish() and 0xFFFF) != 52365) {
+    if ((lib.uniffi_submit_once_checksum_method_inbox_finish() and 0xFFFF) != 25541) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_inbox_finish_with() and 0xFFFF) != 30128) {
@@ -3012,7 +3012,7 @@ public interface InboxInterface {
     fun `begin`(`item`: InboxItem): InboxAnswer
 
     /**
-     * Decides what becomes of an item that is uncertain.
+     * Decides what becomes of an item that is uncertain. The run that was lost has no say any more then.
      *
      * # Errors
      * [`InboxError::NotUncertain`] if it isn't, or isn't any more.
@@ -3020,7 +3020,8 @@ public interface InboxInterface {
     fun `decide`(`scope`: kotlin.String, `key`: kotlin.String, `decision`: InboxDecision)
 
     /**
-     * Gives a run more time, from now on.
+     * Gives a run more time, from now on: 1 millisecond to 7 days. A run whose item is uncertain by now
+     * is at work again with that.
      *
      * # Errors
      * As `finish`.
@@ -3037,7 +3038,8 @@ public interface InboxInterface {
 
     /**
      * Records that the run's effect has happened, and its result: every later `begin` gets that. Durable
-     * when it returns. The same call again does nothing.
+     * when it returns. A second call does nothing, and the first result stays. A run that is late, its
+     * item uncertain by now, may still say that it has happened.
      *
      * # Errors
      * [`InboxError::RunLost`] if the run's time was over and another has begun meanwhile, or a decision
@@ -3200,7 +3202,7 @@ open class Inbox: Disposable, AutoCloseable, InboxInterface
 
 
     /**
-     * Decides what becomes of an item that is uncertain.
+     * Decides what becomes of an item that is uncertain. The run that was lost has no say any more then.
      *
      * # Errors
      * [`InboxError::NotUncertain`] if it isn't, or isn't any more.
@@ -3222,7 +3224,8 @@ open class Inbox: Disposable, AutoCloseable, InboxInterface
 
 
     /**
-     * Gives a run more time, from now on.
+     * Gives a run more time, from now on: 1 millisecond to 7 days. A run whose item is uncertain by now
+     * is at work again with that.
      *
      * # Errors
      * As `finish`.
@@ -3265,7 +3268,8 @@ open class Inbox: Disposable, AutoCloseable, InboxInterface
 
     /**
      * Records that the run's effect has happened, and its result: every later `begin` gets that. Durable
-     * when it returns. The same call again does nothing.
+     * when it returns. A second call does nothing, and the first result stays. A run that is late, its
+     * item uncertain by now, may still say that it has happened.
      *
      * # Errors
      * [`InboxError::RunLost`] if the run's time was over and another has begun meanwhile, or a decision
@@ -5865,8 +5869,8 @@ data class InboxItem (
     val `key`: kotlin.String
     ,
     /**
-     * The content that comes with the key, for example a tool's arguments: with another one under the
-     * same key, `begin` refuses with `KeyReused`. Only a hash of it is kept. Left out: the key alone
+     * The content that comes with the key, for example a tool's arguments: with another one, or none, under
+     * the same key, `begin` refuses with `KeyReused`. Only a hash of it is kept. Left out: the key alone
      * tells.
      */
     val `content`: kotlin.ByteArray? = null
@@ -5878,7 +5882,8 @@ data class InboxItem (
     ,
     /**
      * How long a run may take. After that it counts as lost, whether its process lives or not, and the
-     * policy decides. Time counts while the device sleeps, too. Left out: ten minutes. See `extend`.
+     * policy decides. Time counts while the device sleeps, too. 1 millisecond to 7 days; left out: ten
+     * minutes. See `extend`.
      */
     val `lease`: java.time.Duration? = null
 
