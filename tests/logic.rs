@@ -18,6 +18,8 @@ mod attacks_credentials;
 mod batches;
 #[path = "logic/batches_kept.rs"]
 mod batches_kept;
+#[path = "logic/batches_late.rs"]
+mod batches_late;
 #[path = "logic/batches_random.rs"]
 mod batches_random;
 #[path = "logic/batches_split.rs"]

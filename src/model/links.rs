@@ -161,6 +161,12 @@ pub(super) fn read_replaces(
         return Ok(None);
     };
     check_name("replaces", &replaces)?;
+    if replaces.starts_with(char::is_control) {
+        return Err(invalid(
+            "replaces",
+            "begin it with something that can be seen",
+        ));
+    }
     let latest_wins = match effect {
         Effect::Safe => method == "GET",
         Effect::Overwrite => true,

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, named_params};
 use super::Store;
 use super::intake::thaw;
 use super::order::whose;
-use super::rows::{read_headers, read_id, spell_headers};
+use super::rows::{read_headers, read_id, read_key, spell_headers};
 use super::submissions::Row;
 use super::view;
 use super::writer::Tx;
@@ -92,12 +92,12 @@ pub(super) fn conditional(
 
 /// Keeps the result of a submission that has just succeeded, if it is one that is fetched.
 pub(super) fn note(tx: &Tx<'_>, row: &Row) -> Result<(), OutboxError> {
-    let (Effect::Safe, Some(name)) = (row.effect, &row.replaces) else {
+    let (Effect::Safe, Some(stored)) = (row.effect, &row.replaces) else {
         return Ok(());
     };
     let key = Key {
         account: whose(row.account.as_deref()),
-        name,
+        name: read_key(stored),
     };
     let Some(request) = thaw(tx.connection, row)? else {
         return Ok(());

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, named_params};
 use super::bodies::Bodies;
 use super::order::parents;
 use super::owner::Owner;
-use super::rows::{spell_headers, spell_lane_policy, unreadable};
+use super::rows::{spell_headers, spell_key, spell_lane_policy, unreadable};
 use super::submissions::{self, Row};
 use super::view::{self, tombstone};
 use super::writer::Tx;
@@ -194,7 +194,7 @@ fn insert_submission(tx: &Tx<'_>, request: &FrozenRequest) -> rusqlite::Result<i
             ":priority": request.priority,
             ":lane": lane.map(|(name, _)| name),
             ":lane_policy": lane.map(|(_, policy)| spell_lane_policy(*policy)),
-            ":replaces": request.links.replaces,
+            ":replaces": request.links.replaces.as_ref().map(|key| spell_key(request.effect, key)),
             ":probe": request.probe.as_ref().map(|probe| &probe.json),
             ":blockers": if lane.is_some() { order::LANE } else { 0 },
             ":wall": tx.now.wall.0,

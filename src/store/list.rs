@@ -6,9 +6,10 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::rows::spell_hold;
+use super::rows::{spell_hold, spell_key};
 use super::view::{columns, read_snapshot};
 use crate::model::outcome::{ListFilter, ListState, PageRequest, Snapshot, SnapshotPage};
+use crate::model::submission::Effect;
 use crate::policy::limits::LIST_LOOKS;
 
 /// Entries of one page at most.
@@ -62,18 +63,18 @@ pub(super) fn list(
 }
 
 fn ways(connection: &Connection, filter: &ListFilter) -> rusqlite::Result<Vec<Way>> {
-    let (index, of_account, nobodys, key) = match (&filter.lane, &filter.replaces) {
+    let (index, of_account, nobodys, keys) = match (&filter.lane, &filter.replaces) {
         (Some(lane), _) => (
             "INDEXED BY submission_lane",
             "s.account = ?1 AND s.lane = ?2",
             "s.account IS NULL AND s.lane = ?2",
-            lane,
+            vec![lane.clone()],
         ),
         (None, Some(replaces)) => (
             "INDEXED BY submission_replaces",
             "s.account = ?1 AND s.replaces = ?2",
             "s.account IS NULL AND s.replaces = ?2",
-            replaces,
+            stored_keys(replaces).to_vec(),
         ),
         (None, None) => {
             let held = filter.state == Some(ListState::Held) || filter.reason.is_some();
@@ -98,17 +99,24 @@ fn ways(connection: &Connection, filter: &ListFilter) -> rusqlite::Result<Vec<Wa
             .query_map([], |row| row.get(0))?
             .collect::<Result<_, _>>()?,
     };
-    let ways = accounts.into_iter().map(|account| Way {
-        index,
-        rows: if account.is_empty() {
-            nobodys
-        } else {
-            of_account
-        },
-        account: Some(account),
-        key: Some(key.clone()),
+    let ways = accounts.into_iter().flat_map(|account| {
+        keys.iter().map(move |key| Way {
+            index,
+            rows: if account.is_empty() {
+                nobodys
+            } else {
+                of_account
+            },
+            account: Some(account.clone()),
+            key: Some(key.clone()),
+        })
     });
     Ok(ways.collect())
+}
+
+/// A latest-wins key as writes and as fetches have it.
+fn stored_keys(name: &str) -> [String; 2] {
+    [Effect::Overwrite, Effect::Safe].map(|effect| spell_key(effect, name).into_owned())
 }
 
 /// How far so many looks go, if the way is longer than that.
@@ -152,11 +160,16 @@ fn matching(
             LEFT JOIN answer w ON w.attempt = s.result
          WHERE {rows} AND s.seq > ?3 AND s.seq <= ?4 AND {state}
             AND (?6 IS NULL OR s.account = ?6) AND (?7 IS NULL OR s.lane = ?7)
-            AND (?8 IS NULL OR s.replaces = ?8)
+            AND (?8 IS NULL OR s.replaces IN (?8, ?10))
             AND (?9 IS NULL OR (s.state = 'held' AND s.reason = ?9))
          ORDER BY s.seq LIMIT ?5",
         columns()
     ))?;
+    let [written, fetched] = filter
+        .replaces
+        .as_deref()
+        .map(stored_keys)
+        .map_or([None, None], |keys| keys.map(Some));
     let mut rows = statement.query((
         &way.account,
         &way.key,
@@ -165,8 +178,9 @@ fn matching(
         limit as i64,
         &filter.account,
         &filter.lane,
-        &filter.replaces,
+        written,
         filter.reason.as_ref().map(spell_hold),
+        fetched,
     ))?;
     while let Some(row) = rows.next()? {
         let mut snapshot = read_snapshot(row)?;

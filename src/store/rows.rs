@@ -1,5 +1,7 @@
 //! How values are spelled in the database. Persisted: a spelling never changes.
 
+use std::borrow::Cow;
+
 use rusqlite::types::Type;
 
 use crate::model::id::SubmissionId;
@@ -187,4 +189,21 @@ pub(super) fn read_headers(text: &str) -> rusqlite::Result<Vec<Header>> {
 /// An ID from a BLOB column.
 pub(super) fn read_id(bytes: [u8; 16]) -> SubmissionId {
     SubmissionId::from_bytes(bytes)
+}
+
+/// What the latest-wins keys of fetches begin with, as they are stored: a fetch and a write of one name
+/// are no versions of each other. No name of an app begins so.
+const FETCH_KEY: &str = "\u{1}fetch:";
+
+/// A latest-wins key as it is stored.
+pub(super) fn spell_key(effect: Effect, name: &str) -> Cow<'_, str> {
+    match effect {
+        Effect::Safe => Cow::Owned(format!("{FETCH_KEY}{name}")),
+        Effect::Overwrite | Effect::Keyed | Effect::Unkeyed => Cow::Borrowed(name),
+    }
+}
+
+/// The name of a stored latest-wins key.
+pub(super) fn read_key(stored: &str) -> &str {
+    stored.strip_prefix(FETCH_KEY).unwrap_or(stored)
 }

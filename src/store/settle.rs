@@ -81,7 +81,7 @@ pub(super) fn settle(
         AttemptMark::Open if row.fence == Some(finished.attempt) => {
             on_time(tx, &mut row, finished, limits)?;
         }
-        AttemptMark::Open | AttemptMark::Unknown => late(tx, &mut row, finished, mark)?,
+        AttemptMark::Open | AttemptMark::Unknown => late(tx, &mut row, finished, mark, limits)?,
         // A stored refusal said that it had no effect, and its own answer says otherwise.
         AttemptMark::NotApplied if finished.judgement.proves == Proof::Applied => {
             note_late_evidence(tx, &mut row, finished)?;
@@ -309,6 +309,7 @@ fn late(
     row: &mut Row,
     finished: &Finished,
     mark: AttemptMark,
+    limits: &Limits,
 ) -> Result<(), OutboxError> {
     let evidence = match finished.judgement.proves {
         Proof::Applied => Evidence::Applied,
@@ -326,7 +327,15 @@ fn late(
             return Ok(end_attempt(tx, finished)?);
         }
     };
-    let transition = ask(tx, row, Event::LateProof(evidence))?;
+    let mut transition = ask(tx, row, Event::LateProof(evidence))?;
+    let halves = match row.state.is_final() {
+        true => None,
+        false => splits(tx, row, finished, &transition.next.visible, limits)?,
+    };
+    if halves.is_some() {
+        let split = Evidence::NotApplied(Some(RejectReason::Split));
+        transition = ask(tx, row, Event::LateProof(split))?;
+    }
     end_attempt(tx, finished)?;
     if !row.state.is_final() && mark == AttemptMark::Unknown {
         tx.count(totals::DOUBTS_SETTLED, 1);
@@ -348,7 +357,11 @@ fn late(
     let reopened = transition.next.visible == SubmissionState::Pending
         && row.state != SubmissionState::Pending;
     let due = if reopened { Due::Now } else { Due::Unchanged };
-    change(tx, row, &transition, due)
+    change(tx, row, &transition, due)?;
+    match &halves {
+        Some(halves) => split(tx, row, halves),
+        None => Ok(()),
+    }
 }
 
 /// The end never changes; what came after it is shown beside it.

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow};
 
-use super::rows::{another_row, read_effect, read_headers, read_id, read_state};
+use super::rows::{another_row, read_effect, read_headers, read_id, read_key, read_state};
 use super::waiting::{self, waiting_for};
 use crate::clock::WallMs;
 use crate::model::fingerprint::PartHash;
@@ -43,7 +43,10 @@ pub(super) fn read_snapshot(row: &SqlRow<'_>) -> rusqlite::Result<Snapshot> {
         url: row.get("url")?,
         effect: read_effect(row.get_ref("effect")?.as_str()?),
         lane: row.get("lane")?,
-        replaces: row.get("replaces")?,
+        replaces: row
+            .get_ref("replaces")?
+            .as_str_or_null()?
+            .map(|key| read_key(key).to_owned()),
         state,
         next_attempt_at: None,
         progress: None,

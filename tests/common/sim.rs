@@ -60,11 +60,15 @@ impl World {
 
     /// Opens the same file once more, as another process would.
     pub fn open_apart(&self, place: &Place) -> Arc<Outbox> {
+        self.open_apart_with(self.config(place))
+    }
+
+    pub fn open_apart_with(&self, config: OutboxConfig) -> Arc<Outbox> {
         let seams = Seams {
             apart: true,
             ..self.seams()
         };
-        Outbox::open_with(self.config(place), seams).unwrap()
+        Outbox::open_with(config, seams).unwrap()
     }
 
     pub fn config(&self, place: &Place) -> OutboxConfig {

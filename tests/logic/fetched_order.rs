@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use submit_once::SubmissionState;
+use submit_once::{Effect, ListFilter, Outbox, PageRequest, Submission, SubmissionState};
 
 use super::fetched::{current, fetch, get, tagged, text, unchanged, value};
 use crate::common::Place;
@@ -161,5 +161,49 @@ fn a_failure_checks_nothing() {
             .query_row("SELECT checked_seq FROM fetched", [], |row| row.get(0))
             .unwrap();
         assert_eq!(checked, 1);
+    });
+}
+
+fn put(outbox: &Outbox) -> Submission {
+    let id = outbox.begin("an edit".into()).unwrap();
+    Submission::new(id, "PUT", "/config")
+        .json("{}")
+        .effect(Effect::Overwrite)
+}
+
+/// P11: what the user changed is sent, though something is fetched under the same key after it.
+#[test]
+fn a_fetch_and_a_write_of_one_name_are_no_versions_of_each_other() {
+    let place = Place::new();
+    simulate(11, |world| async move {
+        let outbox = world.open(&place);
+        world.network.play([lost()]);
+        let fetched = get(&outbox, 1);
+        let key = fetched.replaces.clone().unwrap();
+        let written = put(&outbox).replaces(&key);
+        outbox.submit(written.clone()).unwrap();
+        outbox.start().unwrap();
+        world.pass(Duration::from_millis(100)).await;
+        world.network.always(|_| value("one", r#""a""#));
+        outbox.submit(fetched.clone()).unwrap();
+        outbox.submit(get(&outbox, 2)).unwrap();
+        world.pass(HOUR).await;
+        let ended = |id| outbox.snapshot(id).unwrap();
+        assert_eq!(ended(written.id).state, SubmissionState::Succeeded);
+        assert_eq!(ended(written.id).attempts, 2);
+        assert_eq!(text(&outbox).unwrap(), "one");
+        // Both are found by their name.
+        let filter = ListFilter {
+            replaces: Some(key.clone()),
+            ..ListFilter::all()
+        };
+        let listed = outbox.list(filter, PageRequest::default()).unwrap();
+        assert_eq!(listed.snapshots.len(), 3);
+        assert!(
+            listed
+                .snapshots
+                .iter()
+                .all(|one| one.replaces.as_ref() == Some(&key))
+        );
     });
 }

@@ -16,7 +16,7 @@ use crate::store::Store;
 use crate::store::intake::{self, Intaking};
 use crate::store::owner::Owner;
 use crate::store::resolve::hasten;
-use crate::store::submissions::{self, Due, set_due};
+use crate::store::submissions::{self, Due, or_quarantine, set_due};
 use crate::store::totals;
 use crate::store::writer::Tx;
 
@@ -246,5 +246,8 @@ fn begin(
 fn finish(tx: &Tx<'_>, open: &Open) -> Result<(), OutboxError> {
     count_in(tx, open.seq, open.new_records, open.new_bytes)?;
     close(tx, open.seq)?;
-    hasten(tx, &mut submissions::by_seq(tx.connection, open.seq)?)
+    let row = submissions::by_seq(tx.connection, open.seq).map_err(OutboxError::from);
+    let hastened = row.and_then(|mut row| hasten(tx, &mut row));
+    // One that can't be read is put aside, and keeps no record of the next from its place.
+    or_quarantine(tx, open.seq, hastened).map(drop)
 }

@@ -43,10 +43,20 @@ pub(in crate::store) fn splits(
     else {
         return Ok(None);
     };
+    if is_purged(tx, row)? {
+        return Ok(None);
+    }
     match split_by(answer.status, *reason) {
         Some(by) => halves(tx, row, by, limits),
         None => Ok(None),
     }
+}
+
+/// What a purge is yet to end has no halves: they would come after what the purge looks at.
+fn is_purged(tx: &Tx<'_>, row: &Row) -> rusqlite::Result<bool> {
+    tx.connection
+        .prepare_cached("SELECT 1 FROM account WHERE name = ?1 AND purging > ?2")?
+        .exists((&row.account, row.seq))
 }
 
 fn halves(
