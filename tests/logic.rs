@@ -120,6 +120,8 @@ mod probes_shared;
 mod progress;
 #[path = "logic/purges.rs"]
 mod purges;
+#[path = "logic/rev7.rs"]
+mod rev7;
 #[path = "logic/redirects.rs"]
 mod redirects;
 #[path = "logic/replay.rs"]
