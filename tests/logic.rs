@@ -120,8 +120,6 @@ mod probes_shared;
 mod progress;
 #[path = "logic/purges.rs"]
 mod purges;
-#[path = "logic/rev7.rs"]
-mod rev7;
 #[path = "logic/redirects.rs"]
 mod redirects;
 #[path = "logic/replay.rs"]
@@ -134,6 +132,8 @@ mod retention;
 mod retention_life;
 #[path = "logic/retries.rs"]
 mod retries;
+#[path = "logic/rev7.rs"]
+mod rev7;
 #[path = "logic/runs.rs"]
 mod runs;
 #[path = "logic/salvaged.rs"]

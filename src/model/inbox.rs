@@ -71,7 +71,8 @@ impl fmt::Debug for InboxItem {
 
 /// What to do when a run was lost: its process was killed, or its time was over. A kill after the effect
 /// can't be told from one before it. Where the run that was lost began with the other policy than is asked
-/// for now, `AtMostOnce` counts.
+/// for now, `AtMostOnce` counts. Once a run of `AtLeastOnce` may have had its effect, `AtMostOnce` gets
+/// `Uncertain`, whatever later runs said of theirs, until the item is done or somebody decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, uniffi::Enum)]
 pub enum InboxPolicy {
     /// It never runs a second time by itself: `Uncertain` is answered until somebody decides. For what
@@ -106,8 +107,8 @@ pub enum InboxAnswer {
         /// When, by this device's clock.
         at: SystemTime,
     },
-    /// It may have happened: a run was lost, and the policy is `AtMostOnce`. Nothing runs until
-    /// `decide`.
+    /// It may have happened: a run was lost, or gave up without knowing, and the policy is `AtMostOnce`.
+    /// Nothing runs until `decide`.
     Uncertain {
         /// When the lost run began, by this device's clock.
         since: SystemTime,
@@ -158,7 +159,8 @@ impl fmt::Debug for InboxRun {
 /// What a run that failed knows of its effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, uniffi::Enum)]
 pub enum InboxFailure {
-    /// Nothing happened. The next `begin` runs it, by either policy.
+    /// Nothing happened in this run. The next `begin` runs it, by either policy, unless an earlier run
+    /// may have had its effect.
     NothingHappened,
     /// It may have happened. The policy decides, as for a run that was lost.
     MayHaveHappened,

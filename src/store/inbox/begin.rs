@@ -33,17 +33,22 @@ pub(super) fn begin(tx: &Tx<'_>, own: &Owner, item: &InboxItem) -> Result<InboxA
     match look(tx.connection, &mut lives, item)? {
         Found::Answer(answer) => Ok(answer),
         Found::Nothing => first_run(tx, own, item),
-        Found::Free(record) => next_run(tx, own, item, &record),
+        Found::Free(record) if record.doubt && item.policy == InboxPolicy::AtMostOnce => {
+            uncertain(tx, item, &record)
+        }
+        Found::Free(record) => next_run(tx, own, item, &record, record.doubt),
         Found::Lost(record) => match record.safer(item.policy) {
-            InboxPolicy::AtLeastOnce => next_run(tx, own, item, &record),
-            InboxPolicy::AtMostOnce => {
-                doubt(tx, &record, &item.scope)?;
-                Ok(InboxAnswer::Uncertain {
-                    since: record.since(),
-                })
-            }
+            InboxPolicy::AtLeastOnce => next_run(tx, own, item, &record, true),
+            InboxPolicy::AtMostOnce => uncertain(tx, item, &record),
         },
     }
+}
+
+fn uncertain(tx: &Tx<'_>, item: &InboxItem, record: &Record) -> Result<InboxAnswer, InboxError> {
+    doubt(tx, record, &item.scope)?;
+    Ok(InboxAnswer::Uncertain {
+        since: record.since(),
+    })
 }
 
 enum Found {
@@ -112,12 +117,14 @@ fn next_run(
     own: &Owner,
     item: &InboxItem,
     record: &Record,
+    doubt: bool,
 ) -> Result<InboxAnswer, InboxError> {
     let number = record.run + 1;
     tx.connection
         .prepare_cached(
             "UPDATE inbox SET state = 'running', policy = :policy, run = :run, owner = :owner,
-                boot = :boot, lease_uptime = :lease, began_wall = :wall, ended_wall = NULL
+                boot = :boot, lease_uptime = :lease, began_wall = :wall, ended_wall = NULL,
+                doubt = :doubt
              WHERE seq = :seq",
         )
         .and_then(|mut update| {
@@ -128,6 +135,7 @@ fn next_run(
                 ":boot": tx.boot,
                 ":lease": lease_end(tx, item),
                 ":wall": tx.now.wall.0,
+                ":doubt": doubt,
                 ":seq": record.seq,
             })
         })
@@ -155,7 +163,7 @@ fn runs(tx: &Tx<'_>, item: &InboxItem, number: i64) -> InboxAnswer {
     }
 }
 
-/// Nobody knows whether a run that was lost has had its effect, and it must not have it twice.
+/// Nobody knows whether a run that was lost, or given up, has had its effect, and it must not have it twice.
 pub(super) fn doubt(tx: &Tx<'_>, record: &Record, scope: &str) -> Result<(), InboxError> {
     tx.connection
         .prepare_cached(

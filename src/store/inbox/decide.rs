@@ -43,7 +43,7 @@ pub(super) fn decide(
     };
     let number = record.run + 1;
     match decision {
-        InboxDecision::RunAgain => run::free(tx, &record, number),
+        InboxDecision::RunAgain => run::free(tx, &record, number, false),
         InboxDecision::Happened { result } => {
             let decided = InboxRun {
                 scope: scope.to_owned(),

@@ -46,7 +46,7 @@ pub(super) fn end(
         .prepare_cached(
             "UPDATE inbox SET state = 'done', run = :run, owner = NULL, boot = NULL,
                 decisions = decisions + :run - run, lease_uptime = NULL, ended_wall = :wall,
-                result = :result, checksum = :checksum
+                doubt = 0, result = :result, checksum = :checksum
              WHERE seq = :seq",
         )
         .and_then(|mut update| {
@@ -71,7 +71,9 @@ pub(super) fn fail(tx: &Tx<'_>, run: &InboxRun, failure: InboxFailure) -> Result
         (State::Free, _, _) | (State::Uncertain, InboxFailure::MayHaveHappened, _) => Ok(()),
         (State::Running | State::Uncertain, InboxFailure::NothingHappened, _)
         | (State::Running, InboxFailure::MayHaveHappened, InboxPolicy::AtLeastOnce) => {
-            free(tx, &record, record.run)?;
+            // What it knows is about itself, and not about those before it.
+            let doubt = record.doubt || failure == InboxFailure::MayHaveHappened;
+            free(tx, &record, record.run, doubt)?;
             tell(tx, run, "free");
             Ok(())
         }
@@ -82,17 +84,23 @@ pub(super) fn fail(tx: &Tx<'_>, run: &InboxRun, failure: InboxFailure) -> Result
 }
 
 /// Lets the next `begin` run an item.
-pub(super) fn free(tx: &Tx<'_>, record: &Record, number: i64) -> Result<(), InboxError> {
+pub(super) fn free(
+    tx: &Tx<'_>,
+    record: &Record,
+    number: i64,
+    doubt: bool,
+) -> Result<(), InboxError> {
     tx.connection
         .prepare_cached(
             "UPDATE inbox SET state = 'free', run = :run, decisions = decisions + :run - run,
-                owner = NULL, boot = NULL, lease_uptime = NULL, ended_wall = :wall
+                owner = NULL, boot = NULL, lease_uptime = NULL, ended_wall = :wall, doubt = :doubt
              WHERE seq = :seq",
         )
         .and_then(|mut update| {
             update.execute(named_params! {
                 ":run": number,
                 ":wall": tx.now.wall.0,
+                ":doubt": doubt,
                 ":seq": record.seq,
             })
         })

@@ -7,13 +7,16 @@ CREATE TABLE inbox (
     key TEXT NOT NULL,
     -- SHA-256 of the content that tells a repeat from a reuse; empty where none was given.
     fingerprint BLOB NOT NULL,
-    -- running, free (it may run: nothing happened so far), uncertain, done.
+    -- running, free (it may run), uncertain, done.
     state TEXT NOT NULL CHECK (state IN ('running', 'free', 'uncertain', 'done')),
     -- at_most_once or at_least_once, of the run that is, or was last, under way.
     policy TEXT NOT NULL,
     -- Grows with each run, and with each decision: a later one fences earlier ones off.
     run INTEGER NOT NULL,
     decisions INTEGER NOT NULL DEFAULT 0,
+    -- 1: a run that might be repeated ended without anybody knowing whether it had its effect. Stays,
+    -- whatever later runs say of theirs, until somebody decides or the item is done.
+    doubt INTEGER NOT NULL DEFAULT 0,
     -- Who runs it, and until when it may take: in the uptime of `boot`. An owner without a row is gone.
     owner INTEGER,
     boot INTEGER,
