@@ -94,7 +94,7 @@ pub enum InboxAnswer {
     },
     /// Somebody else is doing it: another task, or another process.
     Busy {
-        /// Since when, by this device's clock.
+        /// Since when, by this device's clock, or by a later time that is known where it is behind.
         since: SystemTime,
     },
     /// It was done before. Do nothing, and use the first result.
@@ -104,7 +104,7 @@ pub enum InboxAnswer {
         result: Option<Vec<u8>>,
         /// Retention has dropped the result; that it was done is still known.
         dropped: bool,
-        /// When, by this device's clock.
+        /// When, by the same clock as `since`.
         at: SystemTime,
     },
     /// It may have happened: a run was lost, or gave up without knowing, and the policy is `AtMostOnce`.

@@ -166,6 +166,27 @@ fn without_the_time_of_a_server_nothing_is_forgotten() {
     });
 }
 
+/// Its own word then is not what an age is counted from.
+#[test]
+fn what_ends_while_the_clock_is_behind_is_kept_as_long_as_anything() {
+    let place = Place::new();
+    simulate(11, |world| async move {
+        let outbox = world.open(&place);
+        forget(&outbox, "told").await;
+        world.clock.set_wall_by(-86_400_000 * 400);
+        let one = run(&inbox(&outbox), most("a"));
+        inbox(&outbox).finish(one, Some(b"r".to_vec())).unwrap();
+        let nothing = run(&inbox(&outbox), most("nothing"));
+        inbox(&outbox)
+            .fail(nothing, InboxFailure::NothingHappened)
+            .unwrap();
+        world.clock.set_wall_by(86_400_000 * 400);
+        forget(&outbox, "right again").await;
+        assert_eq!(result(&inbox(&outbox), most("a")), Some(b"r".to_vec()));
+        assert_eq!(count(&place, "state = 'free'"), 1);
+    });
+}
+
 #[test]
 fn a_step_forgets_some_and_comes_to_every_scope() {
     let place = Place::new();

@@ -85,25 +85,6 @@ fn f3_halves_of_a_batch_that_is_purged_do_not_survive_it() {
 }
 
 #[test]
-fn f4_a_clock_that_was_behind_forgets_nothing_early() {
-    let place = Place::new();
-    simulate(1, |world| async move {
-        let outbox = world.open(&place);
-        let i = inbox(&outbox);
-        outbox.submit(order(&outbox, "x")).unwrap();
-        drain(&outbox).await;
-        world.clock.set_wall_by(-86_400_000 * 400);
-        let one = run(&i, most("a"));
-        i.finish(one, Some(b"r".to_vec())).unwrap();
-        world.clock.set_wall_by(86_400_000 * 400);
-        outbox.submit(order(&outbox, "y")).unwrap();
-        drain(&outbox).await;
-        while outbox.retain().unwrap() {}
-        assert_eq!(result(&i, most("a")), Some(b"r".to_vec()));
-    });
-}
-
-#[test]
 fn f5_a_damaged_open_batch_does_not_stop_its_key() {
     let place = Place::new();
     simulate(1, |world| async move {

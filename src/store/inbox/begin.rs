@@ -8,6 +8,7 @@ use crate::clock::{Now, whole_millis};
 use crate::error::InboxError;
 use crate::model::inbox::{InboxAnswer, InboxItem, InboxPolicy, InboxRun};
 use crate::policy::limits::INBOX_LEASE;
+use crate::store::attempts::latest_wall;
 use crate::store::owner::Owner;
 use crate::store::totals::INBOX_RUNS;
 use crate::store::writer::Tx;
@@ -89,12 +90,13 @@ fn look(
 }
 
 fn first_run(tx: &Tx<'_>, own: &Owner, item: &InboxItem) -> Result<InboxAnswer, InboxError> {
+    let began = latest_wall(tx).map_err(super::storage)?;
     tx.connection
         .prepare_cached(
             "INSERT INTO inbox (scope, key, fingerprint, state, policy, run, owner, boot,
                 lease_uptime, first_wall, began_wall)
              VALUES (:scope, :key, :fingerprint, 'running', :policy, 1, :owner, :boot, :lease,
-                :wall, :wall)",
+                :wall, :began)",
         )
         .and_then(|mut insert| {
             insert.execute(named_params! {
@@ -106,6 +108,7 @@ fn first_run(tx: &Tx<'_>, own: &Owner, item: &InboxItem) -> Result<InboxAnswer, 
                 ":boot": tx.boot,
                 ":lease": lease_end(tx, item),
                 ":wall": tx.now.wall.0,
+                ":began": began.0,
             })
         })
         .map_err(super::storage)?;
@@ -120,10 +123,11 @@ fn next_run(
     doubt: bool,
 ) -> Result<InboxAnswer, InboxError> {
     let number = record.run + 1;
+    let began = latest_wall(tx).map_err(super::storage)?;
     tx.connection
         .prepare_cached(
             "UPDATE inbox SET state = 'running', policy = :policy, run = :run, owner = :owner,
-                boot = :boot, lease_uptime = :lease, began_wall = :wall, ended_wall = NULL,
+                boot = :boot, lease_uptime = :lease, began_wall = :began, ended_wall = NULL,
                 doubt = :doubt
              WHERE seq = :seq",
         )
@@ -134,7 +138,7 @@ fn next_run(
                 ":owner": own.id,
                 ":boot": tx.boot,
                 ":lease": lease_end(tx, item),
-                ":wall": tx.now.wall.0,
+                ":began": began.0,
                 ":doubt": doubt,
                 ":seq": record.seq,
             })

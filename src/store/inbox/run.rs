@@ -11,6 +11,7 @@ use super::{begin, statements};
 use crate::clock::whole_millis;
 use crate::error::InboxError;
 use crate::model::inbox::{AppStatement, InboxFailure, InboxPolicy, InboxRun};
+use crate::store::attempts::latest_wall;
 use crate::store::owner::Owner;
 use crate::store::writer::Tx;
 use crate::trace::Told;
@@ -42,6 +43,7 @@ pub(super) fn end(
     number: i64,
     result: Option<&[u8]>,
 ) -> Result<(), InboxError> {
+    let ended = latest_wall(tx).map_err(super::storage)?;
     tx.connection
         .prepare_cached(
             "UPDATE inbox SET state = 'done', run = :run, owner = NULL, boot = NULL,
@@ -52,7 +54,7 @@ pub(super) fn end(
         .and_then(|mut update| {
             update.execute(named_params! {
                 ":run": number,
-                ":wall": tx.now.wall.0,
+                ":wall": ended.0,
                 ":result": result,
                 ":checksum": record.checksum(&run.scope, &run.key, result),
                 ":seq": record.seq,
@@ -90,6 +92,7 @@ pub(super) fn free(
     number: i64,
     doubt: bool,
 ) -> Result<(), InboxError> {
+    let ended = latest_wall(tx).map_err(super::storage)?;
     tx.connection
         .prepare_cached(
             "UPDATE inbox SET state = 'free', run = :run, decisions = decisions + :run - run,
@@ -99,7 +102,7 @@ pub(super) fn free(
         .and_then(|mut update| {
             update.execute(named_params! {
                 ":run": number,
-                ":wall": tx.now.wall.0,
+                ":wall": ended.0,
                 ":doubt": doubt,
                 ":seq": record.seq,
             })

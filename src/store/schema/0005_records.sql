@@ -22,7 +22,8 @@ CREATE TABLE inbox (
     boot INTEGER,
     lease_uptime INTEGER,
     first_wall INTEGER NOT NULL,
-    -- When the last run began; when it was done, or set free.
+    -- When the last run began; when it was done, or set free. By the latest of what told the time, so
+    -- that a clock set back lets nothing look older than it is.
     began_wall INTEGER NOT NULL,
     ended_wall INTEGER,
     -- The first result. NULL: none was given, or `dropped`.
