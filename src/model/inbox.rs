@@ -258,7 +258,7 @@ pub struct AppStatement {
     /// One SQL statement. It may make, change and read tables, indexes, views and triggers whose names
     /// begin with `app_`, and nothing else.
     pub sql: String,
-    /// The values of its parameters `?1`, `?2`, ….
+    /// The values of its parameters `?1`, `?2`, …. Parameters with names are refused.
     #[uniffi(default = [])]
     pub parameters: Vec<SqlValue>,
 }

@@ -369,6 +369,10 @@ pub const INBOX_LIST: u32 = 1_000;
 /// Scopes of the inbox that one step of retention looks at: more than most apps have.
 pub const INBOX_SCOPES_AT_ONCE: usize = 32;
 
+/// Bytes of one statement of the app's: far above what anybody writes by hand. A text that
+/// a program has put together, with its values in it, would hold the one write transaction for its parsing.
+pub const STATEMENT_BYTES: usize = 16 * 1024;
+
 /// Rows of the app's own tables that are read at once: more than a screen shows, and a few megabytes.
 pub const QUERY_ROWS: usize = 10_000;
 

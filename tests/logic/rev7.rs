@@ -129,56 +129,6 @@ fn f6_a_loss_leaves_no_free_item_of_at_most_once() {
     });
 }
 
-fn with(text: &str, parameters: Vec<SqlValue>) -> Vec<AppStatement> {
-    vec![AppStatement::new(text, parameters)]
-}
-
-#[test]
-fn f7_no_word_hides_behind_a_parameter() {
-    let place = Place::new();
-    simulate(1, |world| async move {
-        let outbox = world.open(&place);
-        let i = inbox(&outbox);
-        i.finish_with(
-            run(&i, most("t")),
-            None,
-            with("CREATE TABLE app_t (a PRIMARY KEY)", vec![]),
-        )
-        .unwrap();
-        let text =
-            "WITH app_v AS (SELECT $a(') AS n) INSERT OR ROLLBACK INTO app_t SELECT n FROM app_v";
-        let done = i.finish_with(run(&i, most("r")), None, with(text, vec![1.into()]));
-        assert!(
-            matches!(done, Err(InboxError::Statement { .. })),
-            "{done:?}"
-        );
-        drop(world);
-    });
-}
-
-/// Aborts the process.
-#[test]
-#[ignore = "aborts"]
-fn f8_a_long_script_is_refused() {
-    let place = Place::new();
-    simulate(1, |world| async move {
-        let outbox = world.open(&place);
-        let i = inbox(&outbox);
-        let one = run(&i, most("t"));
-        let text = "SELECT 1;".repeat(10_000);
-        std::thread::scope(|s| {
-            let call = || assert!(i.finish_with(one, None, with(&text, vec![])).is_err());
-            std::thread::Builder::new()
-                .stack_size(1 << 20)
-                .spawn_scoped(s, call)
-                .unwrap()
-                .join()
-                .unwrap();
-        });
-        drop(world);
-    });
-}
-
 #[test]
 fn f9_a_forgotten_run_has_no_say_in_a_later_one() {
     let place = Place::new();

@@ -234,9 +234,10 @@ fn not_app(name: &str) -> String {
     format!("the name {name} doesn't begin with {PREFIX}")
 }
 
-/// A word that would reach beyond the statement, outside of quotes and comments: one undoes what others
-/// have written in the same transaction, the other lets its end fail.
-pub(super) fn forbidden_word(sql: &str) -> Option<&'static str> {
+/// What must not stand outside of quotes and comments. A word that would reach beyond the statement: one
+/// undoes what others have written in the same transaction, the other lets its end fail. And what begins a
+/// parameter with a name: that may go on with brackets around a quote, and hide such a word behind it.
+pub(super) fn forbidden(sql: &str) -> Option<String> {
     let mut rest = sql;
     while let Some(first) = rest.chars().next() {
         let skip = match first {
@@ -252,10 +253,15 @@ pub(super) fn forbidden_word(sql: &str) -> Option<&'static str> {
                 let word = rest.get(..end).unwrap_or_default();
                 for forbidden in ["ROLLBACK", "DEFERRED"] {
                     if word.eq_ignore_ascii_case(forbidden) {
-                        return Some(forbidden);
+                        return Some(format!("the word {forbidden} is not allowed"));
                     }
                 }
                 end
+            }
+            '$' | '@' | ':' | '#' => {
+                return Some(format!(
+                    "the character {first} is not allowed outside of quotes; parameters are ?1, ?2, …"
+                ));
             }
             _ => first.len_utf8(),
         };
@@ -265,7 +271,7 @@ pub(super) fn forbidden_word(sql: &str) -> Option<&'static str> {
 }
 
 fn is_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_' || c == '$' || !c.is_ascii()
+    c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii()
 }
 
 /// Bytes up to the end of a quotation, with it. A doubled quote begins the next one.
