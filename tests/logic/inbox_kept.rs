@@ -363,6 +363,51 @@ fn what_the_original_had_under_way_is_lost_in_a_copy() {
     });
 }
 
+/// An older state of the file comes back: what was free then has run, and been done, since.
+#[test]
+fn a_loss_leaves_nothing_free_that_must_not_run_twice() {
+    let place = Place::new();
+    simulate(12, |world| async move {
+        let outbox = world.open(&place);
+        let decided = run(&inbox(&outbox), most("decided"));
+        inbox(&outbox)
+            .fail(decided, InboxFailure::MayHaveHappened)
+            .unwrap();
+        let again = InboxDecision::RunAgain;
+        inbox(&outbox)
+            .decide("push".to_owned(), "decided".to_owned(), again)
+            .unwrap();
+        for item in [most("free"), least("least"), least("asked as the other")] {
+            let one = run(&inbox(&outbox), item);
+            inbox(&outbox)
+                .fail(one, InboxFailure::NothingHappened)
+                .unwrap();
+        }
+        outbox.close();
+        let log = place.folder().join("outbox.sqlite3-wal");
+        let saved = [place.database(), log].map(|path| (std::fs::read(&path), path));
+        let outbox = world.open(&place);
+        for item in [most("decided"), most("free"), least("asked as the other")] {
+            let two = run(&inbox(&outbox), item);
+            inbox(&outbox).finish(two, None).unwrap();
+        }
+        outbox.submit(order(&outbox, "x")).unwrap();
+        outbox.close();
+        for (bytes, path) in saved {
+            std::fs::write(path, bytes.unwrap_or_default()).unwrap();
+        }
+        let outbox = world.open(&place);
+        assert_eq!(outbox.open_report().lost_changes, 1);
+        let listed = inbox(&outbox).uncertain(None, 10).unwrap();
+        let mut keys: Vec<_> = listed.iter().map(|item| item.key.as_str()).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, ["decided", "free"]);
+        assert!(is_uncertain(&inbox(&outbox), least("free")));
+        run(&inbox(&outbox), least("least"));
+        assert!(is_uncertain(&inbox(&outbox), most("asked as the other")));
+    });
+}
+
 /// Accounts and the delivery's life are no business of the inbox.
 #[test]
 fn signing_out_and_suspending_leave_the_inbox_alone() {

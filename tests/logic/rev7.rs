@@ -102,34 +102,6 @@ fn f5_a_damaged_open_batch_does_not_stop_its_key() {
 }
 
 #[test]
-fn f6_a_loss_leaves_no_free_item_of_at_most_once() {
-    let place = Place::new();
-    simulate(1, |world| async move {
-        let outbox = world.open(&place);
-        let i = inbox(&outbox);
-        let one = run(&i, most("free"));
-        i.fail(one, InboxFailure::NothingHappened).unwrap();
-        outbox.close();
-        let (db, wal) = (place.database(), place.folder().join("outbox.sqlite3-wal"));
-        let saved = (
-            std::fs::read(&db).unwrap(),
-            std::fs::read(&wal).unwrap_or_default(),
-        );
-        let outbox = world.open(&place);
-        let i = inbox(&outbox);
-        let two = run(&i, most("free"));
-        i.finish(two, None).unwrap();
-        outbox.submit(order(&outbox, "x")).unwrap();
-        outbox.close();
-        std::fs::write(&db, saved.0).unwrap();
-        std::fs::write(&wal, saved.1).unwrap();
-        let outbox = world.open(&place);
-        assert_eq!(outbox.open_report().lost_changes, 1);
-        assert!(is_uncertain(&inbox(&outbox), most("free")));
-    });
-}
-
-#[test]
 fn f9_a_forgotten_run_has_no_say_in_a_later_one() {
     let place = Place::new();
     simulate(1, |world| async move {

@@ -14,7 +14,8 @@ CREATE TABLE inbox (
     -- Grows with each run, and with each decision: a later one fences earlier ones off.
     run INTEGER NOT NULL,
     decisions INTEGER NOT NULL DEFAULT 0,
-    -- 1: a run that might be repeated ended without anybody knowing whether it had its effect. Stays,
+    -- 1: a run that might be repeated ended without anybody knowing whether it had its effect, or a loss
+    -- was noticed, and one may be among what was lost. Stays,
     -- whatever later runs say of theirs, until somebody decides or the item is done.
     doubt INTEGER NOT NULL DEFAULT 0,
     -- Who runs it, and until when it may take: in the uptime of `boot`. An owner without a row is gone.
