@@ -143,7 +143,8 @@ pub struct InboxRun {
     pub scope: String,
     /// The item's key.
     pub key: String,
-    /// 1 for the first run, and greater for each later one.
+    /// Greater for each later run of the item, also where the item was forgotten meanwhile. 1 for the first
+    /// run of an item as long as nothing was forgotten.
     pub number: i64,
 }
 

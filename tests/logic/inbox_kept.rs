@@ -143,7 +143,7 @@ fn results_go_first_and_then_the_memory_of_them_as_the_scope_says() {
         forget(&outbox, "later").await;
         assert!(is_uncertain(&inbox(&outbox), most("doubt")));
         assert!(is_dropped(&outbox, item("ever")));
-        assert_eq!(run(&inbox(&outbox), item("push")).number, 1);
+        assert_eq!(run(&inbox(&outbox), item("push")).number, 2);
     });
 }
 
@@ -216,6 +216,45 @@ fn a_step_forgets_some_and_comes_to_every_scope() {
         world.pass(91 * DAY).await;
         forget(&outbox, "more time").await;
         assert_eq!(count(&place, "1"), 0);
+    });
+}
+
+#[test]
+fn a_run_that_was_forgotten_has_no_say_in_a_later_one() {
+    let place = Place::new();
+    simulate(13, |world| async move {
+        let mut config = world.config(&place);
+        config.inbox_scopes = vec![InboxScope {
+            name: "push".to_owned(),
+            keep_results: Duration::ZERO,
+            keep_keys: Some(Duration::ZERO),
+        }];
+        let outbox = world.open_with(config);
+        for n in 0..3 {
+            let one = run(&inbox(&outbox), most("a"));
+            let nothing = InboxFailure::NothingHappened;
+            inbox(&outbox).fail(one.clone(), nothing).unwrap();
+            world.pass(Duration::from_secs(10)).await;
+            forget(&outbox, &format!("{n}")).await;
+            assert_eq!(count(&place, "1"), 0);
+            let two = run(&inbox(&outbox), most("a"));
+            assert!(two.number > one.number);
+            for late in [
+                inbox(&outbox).finish(one.clone(), None),
+                inbox(&outbox).fail(one.clone(), nothing),
+                inbox(&outbox).extend(one, Duration::from_secs(1)),
+            ] {
+                assert!(matches!(late, Err(InboxError::RunLost { .. })), "{late:?}");
+            }
+            assert!(is_busy(&inbox(&outbox), most("a")));
+            inbox(&outbox)
+                .fail(two.clone(), InboxFailure::MayHaveHappened)
+                .unwrap();
+            assert_eq!(inbox(&outbox).uncertain(None, 1).unwrap()[0].runs, 1);
+            inbox(&outbox).fail(two, nothing).unwrap();
+            world.pass(Duration::from_secs(10)).await;
+            forget(&outbox, &format!("again {n}")).await;
+        }
     });
 }
 

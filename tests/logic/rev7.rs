@@ -101,32 +101,6 @@ fn f5_a_damaged_open_batch_does_not_stop_its_key() {
     });
 }
 
-#[test]
-fn f9_a_forgotten_run_has_no_say_in_a_later_one() {
-    let place = Place::new();
-    simulate(1, |world| async move {
-        let push = InboxScope {
-            name: "push".into(),
-            keep_results: Duration::ZERO,
-            keep_keys: Some(Duration::ZERO),
-        };
-        let outbox = world.open_with(OutboxConfig {
-            inbox_scopes: vec![push],
-            ..world.config(&place)
-        });
-        let i = inbox(&outbox);
-        let one = run(&i, most("a"));
-        i.fail(one.clone(), InboxFailure::NothingHappened).unwrap();
-        world.pass(SECOND * 10).await;
-        outbox.submit(order(&outbox, "y")).unwrap();
-        drain(&outbox).await;
-        while outbox.retain().unwrap() {}
-        run(&i, most("a"));
-        assert!(i.finish(one, None).is_err());
-        assert!(is_busy(&i, most("a")));
-    });
-}
-
 /// Two processes that name the scopes differently: the shorter memory wins.
 #[test]
 fn f10_for_ever_is_for_ever_whoever_has_the_file_open() {

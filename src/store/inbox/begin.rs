@@ -90,12 +90,13 @@ fn look(
 }
 
 fn first_run(tx: &Tx<'_>, own: &Owner, item: &InboxItem) -> Result<InboxAnswer, InboxError> {
+    let number = 1 + forgotten(tx).map_err(super::storage)?;
     let began = latest_wall(tx).map_err(super::storage)?;
     tx.connection
         .prepare_cached(
-            "INSERT INTO inbox (scope, key, fingerprint, state, policy, run, owner, boot,
-                lease_uptime, first_wall, began_wall)
-             VALUES (:scope, :key, :fingerprint, 'running', :policy, 1, :owner, :boot, :lease,
+            "INSERT INTO inbox (scope, key, fingerprint, state, policy, run, not_runs, owner,
+                boot, lease_uptime, first_wall, began_wall)
+             VALUES (:scope, :key, :fingerprint, 'running', :policy, :run, :run - 1, :owner, :boot, :lease,
                 :wall, :began)",
         )
         .and_then(|mut insert| {
@@ -104,6 +105,7 @@ fn first_run(tx: &Tx<'_>, own: &Owner, item: &InboxItem) -> Result<InboxAnswer, 
                 ":key": item.key,
                 ":fingerprint": record::fingerprint(item),
                 ":policy": spell_policy(item.policy),
+                ":run": number,
                 ":owner": own.id,
                 ":boot": tx.boot,
                 ":lease": lease_end(tx, item),
@@ -112,7 +114,16 @@ fn first_run(tx: &Tx<'_>, own: &Owner, item: &InboxItem) -> Result<InboxAnswer, 
             })
         })
         .map_err(super::storage)?;
-    Ok(runs(tx, item, 1))
+    Ok(runs(tx, item, number))
+}
+
+/// The highest number of a run that was forgotten.
+fn forgotten(tx: &Tx<'_>) -> rusqlite::Result<i64> {
+    tx.connection
+        .prepare_cached(
+            "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'inbox_run'",
+        )?
+        .query_row([], |row| row.get(0))
 }
 
 fn next_run(

@@ -47,7 +47,7 @@ pub(super) fn end(
     tx.connection
         .prepare_cached(
             "UPDATE inbox SET state = 'done', run = :run, owner = NULL, boot = NULL,
-                decisions = decisions + :run - run, lease_uptime = NULL, ended_wall = :wall,
+                not_runs = not_runs + :run - run, lease_uptime = NULL, ended_wall = :wall,
                 doubt = 0, result = :result, checksum = :checksum
              WHERE seq = :seq",
         )
@@ -95,7 +95,7 @@ pub(super) fn free(
     let ended = latest_wall(tx).map_err(super::storage)?;
     tx.connection
         .prepare_cached(
-            "UPDATE inbox SET state = 'free', run = :run, decisions = decisions + :run - run,
+            "UPDATE inbox SET state = 'free', run = :run, not_runs = not_runs + :run - run,
                 owner = NULL, boot = NULL, lease_uptime = NULL, ended_wall = :wall, doubt = :doubt
              WHERE seq = :seq",
         )

@@ -11,9 +11,11 @@ CREATE TABLE inbox (
     state TEXT NOT NULL CHECK (state IN ('running', 'free', 'uncertain', 'done')),
     -- at_most_once or at_least_once, of the run that is, or was last, under way.
     policy TEXT NOT NULL,
-    -- Grows with each run, and with each decision: a later one fences earlier ones off.
+    -- Grows with each run, and with each decision: a later one fences earlier ones off. The first one is
+    -- above all that records had which were forgotten: a run of those has no say in this one.
     run INTEGER NOT NULL,
-    decisions INTEGER NOT NULL DEFAULT 0,
+    -- Numbers up to `run` that no run of this record has had: of forgotten records, and of decisions.
+    not_runs INTEGER NOT NULL DEFAULT 0,
     -- 1: a run that might be repeated ended without anybody knowing whether it had its effect, or a loss
     -- was noticed, and one may be among what was lost. Stays,
     -- whatever later runs say of theirs, until somebody decides or the item is done.
@@ -63,6 +65,13 @@ BEGIN
     SELECT RAISE(ABORT, 'guard: a later run fences earlier ones off');
 END;
 
+-- The highest number of a run that was forgotten.
+CREATE TRIGGER inbox_forgotten AFTER DELETE ON inbox
+WHEN OLD.run > coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'inbox_run'), 0)
+BEGIN
+    DELETE FROM sqlite_sequence WHERE name = 'inbox_run';
+    INSERT INTO sqlite_sequence (name, seq) VALUES ('inbox_run', OLD.run);
+END;
 CREATE TRIGGER inbox_kept BEFORE DELETE ON inbox
 WHEN OLD.state = 'uncertain' OR (OLD.state = 'running' AND OLD.policy = 'at_most_once')
 BEGIN
