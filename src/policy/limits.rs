@@ -373,6 +373,10 @@ pub const INBOX_SCOPES_AT_ONCE: usize = 32;
 /// a program has put together, with its values in it, would hold the one write transaction for its parsing.
 pub const STATEMENT_BYTES: usize = 16 * 1024;
 
+/// How long the app's statements of one call may take: they hold the one write transaction, and others wait
+/// for it for [`BUSY_TIMEOUT`] at most.
+pub const STATEMENTS_TIME: Duration = Duration::from_secs(2);
+
 /// Rows of the app's own tables that are read at once: more than a screen shows, and a few megabytes.
 pub const QUERY_ROWS: usize = 10_000;
 

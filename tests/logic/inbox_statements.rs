@@ -442,6 +442,43 @@ fn a_long_script_is_refused() {
     });
 }
 
+const ENDLESS: &str = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n)";
+
+#[test]
+fn a_statement_that_takes_too_long_is_interrupted_and_refused() {
+    with(|_, inbox| {
+        all(&inbox, &["CREATE TABLE app_t (a INTEGER)"]);
+        let reading = problem(
+            inbox
+                .query(sql(&format!("{ENDLESS} SELECT count(*) FROM n")))
+                .map(|_| ()),
+        );
+        let writing = format!("{ENDLESS} INSERT INTO app_t SELECT n FROM n");
+        // Alone, and in one transaction with others.
+        let writing_alone = problem(try_all(&inbox, &[sql(&writing)]));
+        std::thread::scope(|scope| {
+            for n in 0..4 {
+                let inbox = &inbox;
+                scope.spawn(move || {
+                    let item = most(&format!("other {n}"));
+                    // Taken back with the transaction, and told so: asked again, it converges.
+                    while inbox.begin(item.clone()).is_err() {}
+                    assert!(is_busy(inbox, item));
+                });
+            }
+            let refused = problem(try_all(&inbox, &[sql(&writing)]));
+            assert_eq!(refused, writing_alone);
+        });
+        for refused in [reading, writing_alone] {
+            assert!(refused.contains("longer than 2 seconds"), "{refused}");
+        }
+        // What comes after has its own time.
+        let left = rows(&inbox, "SELECT count(*) FROM app_t");
+        assert_eq!(left, [[SqlValue::from(0)]]);
+        all(&inbox, &["INSERT INTO app_t VALUES (1)"]);
+    });
+}
+
 /// What is prepared for us is prepared anew after the app's changes of the schema, and not within its
 /// limits.
 #[test]

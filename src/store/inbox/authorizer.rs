@@ -4,6 +4,7 @@
 //! the app is at work. To set it anew each time would make SQLite prepare all our statements again.
 
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
@@ -29,6 +30,8 @@ struct Asked {
     makes_table: bool,
     /// The first thing that it was refused.
     refused: Option<String>,
+    /// When it is interrupted.
+    until: Option<Instant>,
 }
 
 impl Authorizer {
@@ -44,13 +47,30 @@ impl Authorizer {
                 Some(asked) => asked.ask(&context),
             }
         }))?;
+        let timing = Arc::clone(&authorizer);
+        connection.progress_handler(
+            STEPS,
+            Some(move || {
+                let asked = lock(&timing.asked);
+                let until = asked.as_ref().and_then(|asked| asked.until);
+                until.is_some_and(|until| Instant::now() >= until)
+            }),
+        )?;
         Ok(authorizer)
     }
 
-    /// Does some work with a statement of the app, within what it may touch.
-    pub(super) fn within<T>(&self, work: impl FnOnce(&Guard<'_>) -> T) -> T {
+    /// Does some work with a statement of the app, within what it may touch and, where that is given, until
+    /// when.
+    pub(super) fn within<T>(
+        &self,
+        until: Option<Instant>,
+        work: impl FnOnce(&Guard<'_>) -> T,
+    ) -> T {
         let guard = Guard(self);
-        *lock(&self.asked) = Some(Asked::default());
+        *lock(&self.asked) = Some(Asked {
+            until,
+            ..Asked::default()
+        });
         work(&guard)
     }
 }
@@ -83,6 +103,9 @@ impl Guard<'_> {
         Ok(asked.changes_schema)
     }
 }
+
+/// SQLite's instructions between two looks at the time: well under a millisecond.
+const STEPS: std::ffi::c_int = 10_000;
 
 const SQLITES: &str = "SQLite's own tables are not the app's";
 

@@ -1,13 +1,15 @@
 //! Statements of the app on tables of its own.
 
+use std::time::Instant;
+
 use rusqlite::fallible_iterator::FallibleIterator as _;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
-use rusqlite::{Batch, Connection, Statement, ToSql};
+use rusqlite::{Batch, Connection, ErrorCode, Statement, ToSql};
 
 use super::authorizer::{Authorizer, Guard, forbidden, is_app};
 use crate::error::{InboxError, StorageError};
 use crate::model::inbox::{AppRow, AppStatement, SqlValue};
-use crate::policy::limits::{QUERY_BYTES, QUERY_ROWS, STATEMENT_BYTES};
+use crate::policy::limits::{QUERY_BYTES, QUERY_ROWS, STATEMENT_BYTES, STATEMENTS_TIME};
 
 /// Carries out statements, in the transaction that is open.
 pub(super) fn run(
@@ -18,18 +20,20 @@ pub(super) fn run(
     for (statement, number) in statements.iter().zip(1..) {
         check_length(statement).map_err(|failed| failed.numbered(number))?;
     }
-    carry_out(connection, authorizer, statements)
+    let until = Instant::now() + STATEMENTS_TIME;
+    carry_out(connection, authorizer, statements, Some(until))
 }
 
 fn carry_out(
     connection: &Connection,
     authorizer: &Authorizer,
     statements: &[AppStatement],
+    until: Option<Instant>,
 ) -> Result<(), InboxError> {
     for (statement, number) in statements.iter().zip(1..) {
         let others = others(connection)?;
         let changes_schema = authorizer
-            .within(|guard| -> Result<bool, Failed> {
+            .within(until, |guard| -> Result<bool, Failed> {
                 let (mut prepared, changes_schema) = prepare(connection, statement, guard)?;
                 let mut rows = prepared.raw_query();
                 while rows.next()?.is_some() {}
@@ -49,7 +53,8 @@ pub(super) fn query(
     authorizer: &Authorizer,
     statement: &AppStatement,
 ) -> Result<Vec<AppRow>, InboxError> {
-    let read = authorizer.within(|guard| {
+    let until = Instant::now() + STATEMENTS_TIME;
+    let read = authorizer.within(Some(until), |guard| {
         check_length(statement)?;
         let (mut prepared, changes_schema) = prepare(connection, statement, guard)?;
         if changes_schema || !prepared.readonly() {
@@ -91,8 +96,9 @@ pub(in crate::store) fn define(
     authorizer: &Authorizer,
     sql: &str,
 ) -> Result<bool, StorageError> {
-    // As it was stored: a table that had many columns added is defined by a long text.
-    match carry_out(connection, authorizer, &[AppStatement::new(sql, [])]) {
+    // As it was stored: a table that had many columns added is defined by a long text, and an index of a
+    // large one takes its time.
+    match carry_out(connection, authorizer, &[AppStatement::new(sql, [])], None) {
         Ok(()) => Ok(true),
         Err(InboxError::Storage { storage }) => Err(storage),
         Err(_) => Ok(false),
@@ -122,6 +128,12 @@ impl Failed {
             Self::Sql(rusqlite::Error::SqlInputError { msg, .. }) => msg,
             Self::Sql(rusqlite::Error::MultipleStatement) => {
                 "there is a second one behind it; pass each by itself".to_owned()
+            }
+            Self::Sql(error)
+                if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) =>
+            {
+                let seconds = STATEMENTS_TIME.as_secs();
+                format!("with those before it, it takes longer than {seconds} seconds")
             }
             Self::Sql(error) => match StorageError::from(error) {
                 // What the disk or another process said is not about the statement.
