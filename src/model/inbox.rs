@@ -217,7 +217,8 @@ impl fmt::Debug for UncertainItem {
 }
 
 /// How long a scope remembers. An age only counts by the `Date` of a server that answered since the
-/// boot, as for submissions.
+/// boot, as for submissions. Each opener of a file forgets by the scopes that it names itself: all of them
+/// must name the same, or the shortest time counts.
 #[derive(Debug, Clone, PartialEq, Eq, uniffi::Record)]
 pub struct InboxScope {
     /// The scope.

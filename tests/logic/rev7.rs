@@ -100,34 +100,3 @@ fn f5_a_damaged_open_batch_does_not_stop_its_key() {
         b.append(record("c")).unwrap();
     });
 }
-
-/// Two processes that name the scopes differently: the shorter memory wins.
-#[test]
-fn f10_for_ever_is_for_ever_whoever_has_the_file_open() {
-    let place = Place::new();
-    simulate(1, |world| async move {
-        let push = InboxScope {
-            name: "push".into(),
-            keep_results: Duration::from_secs(86_400),
-            keep_keys: None,
-        };
-        let outbox = world.open_with(OutboxConfig {
-            inbox_scopes: vec![push],
-            ..world.config(&place)
-        });
-        i_done(&inbox(&outbox));
-        outbox.close();
-        // A worker's process, or an extension, that doesn't name it.
-        let outbox = world.open(&place);
-        world.pass(SECOND * 86_400 * 200).await;
-        outbox.submit(order(&outbox, "y")).unwrap();
-        drain(&outbox).await;
-        while outbox.retain().unwrap() {}
-        let again = inbox(&outbox).begin(most("a")).unwrap();
-        assert!(matches!(again, InboxAnswer::Done { .. }), "{again:?}");
-    });
-}
-
-fn i_done(i: &Inbox) {
-    i.finish(run(i, most("a")), None).unwrap();
-}
