@@ -41,7 +41,7 @@ pub(super) const PAGE_BYTES: i64 = 4_096;
 /// Of the log, once it has been checkpointed: about a quarter of what SQLite lets it grow to.
 const LOG_BYTES: i64 = 1024 * 1024;
 
-/// Prepared statements that a connection keeps: more than the crate has, 244 places of `prepare_cached`, some
+/// Prepared statements that a connection keeps: more than the crate has, some 240 places of `prepare_cached`, a few
 /// with several texts.
 const STATEMENTS: usize = 384;
 

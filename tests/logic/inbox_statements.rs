@@ -442,7 +442,7 @@ fn a_long_script_is_refused() {
     });
 }
 
-const ENDLESS: &str = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n)";
+const ENDLESS: &str = "WITH RECURSIVE app_n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM app_n)";
 
 #[test]
 fn a_statement_that_takes_too_long_is_interrupted_and_refused() {
@@ -450,10 +450,10 @@ fn a_statement_that_takes_too_long_is_interrupted_and_refused() {
         all(&inbox, &["CREATE TABLE app_t (a INTEGER)"]);
         let reading = problem(
             inbox
-                .query(sql(&format!("{ENDLESS} SELECT count(*) FROM n")))
+                .query(sql(&format!("{ENDLESS} SELECT count(*) FROM app_n")))
                 .map(|_| ()),
         );
-        let writing = format!("{ENDLESS} INSERT INTO app_t SELECT n FROM n");
+        let writing = format!("{ENDLESS} INSERT INTO app_t SELECT n FROM app_n");
         // Alone, and in one transaction with others.
         let writing_alone = problem(try_all(&inbox, &[sql(&writing)]));
         std::thread::scope(|scope| {

@@ -1,9 +1,8 @@
 //! Scratch proofs of review 7: each fails on next at 989267e.
 use crate::batches::{SECOND, append, batch, bodies, count, logs, record, state};
 use crate::common::Place;
-use crate::common::sim::{Play, answer, drain, lost, order, simulate};
+use crate::common::sim::{Play, answer, drain, lost, simulate};
 use crate::credentials::supply;
-use crate::inbox::{inbox, is_busy, is_uncertain, kill, least, most, result, run};
 use std::time::Duration;
 use submit_once::*;
 

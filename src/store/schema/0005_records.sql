@@ -17,8 +17,8 @@ CREATE TABLE inbox (
     -- Numbers up to `run` that no run of this record has had: of forgotten records, and of decisions.
     not_runs INTEGER NOT NULL DEFAULT 0,
     -- 1: a run that might be repeated ended without anybody knowing whether it had its effect, or a loss
-    -- was noticed, and one may be among what was lost. Stays,
-    -- whatever later runs say of theirs, until somebody decides or the item is done.
+    -- was noticed, and a run may be among what was lost. It stays, whatever later runs say of theirs,
+    -- until somebody decides or the item is done.
     doubt INTEGER NOT NULL DEFAULT 0,
     -- Who runs it, and until when it may take: in the uptime of `boot`. An owner without a row is gone.
     owner INTEGER,
@@ -72,6 +72,7 @@ BEGIN
     DELETE FROM sqlite_sequence WHERE name = 'inbox_run';
     INSERT INTO sqlite_sequence (name, seq) VALUES ('inbox_run', OLD.run);
 END;
+
 CREATE TRIGGER inbox_kept BEFORE DELETE ON inbox
 WHEN OLD.state = 'uncertain' OR (OLD.state = 'running' AND OLD.policy = 'at_most_once')
 BEGIN
