@@ -44,7 +44,7 @@ pub struct OutboxConfig {
     #[uniffi(default = None)]
     pub install_id: Option<String>,
     /// How long the inbox's scopes remember, each at most once. A scope that isn't named keeps results
-    /// for 30 days, and that they were done for 90 more.
+    /// for 30 days, and that they were done for 90 more. Name the same ones wherever the file is opened.
     #[uniffi(default = [])]
     pub inbox_scopes: Vec<InboxScope>,
 }

@@ -71,7 +71,8 @@ impl fmt::Debug for InboxItem {
 
 /// What to do when a run was lost: its process was killed, or its time was over. A kill after the effect
 /// can't be told from one before it. Where the run that was lost began with the other policy than is asked
-/// for now, `AtMostOnce` counts.
+/// for now, `AtMostOnce` counts. Once a run of `AtLeastOnce` may have had its effect, `AtMostOnce` gets
+/// `Uncertain`, whatever later runs said of theirs, until the item is done or somebody decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, uniffi::Enum)]
 pub enum InboxPolicy {
     /// It never runs a second time by itself: `Uncertain` is answered until somebody decides. For what
@@ -93,7 +94,7 @@ pub enum InboxAnswer {
     },
     /// Somebody else is doing it: another task, or another process.
     Busy {
-        /// Since when, by this device's clock.
+        /// Since when, by this device's clock, or by a later time that is known where it is behind.
         since: SystemTime,
     },
     /// It was done before. Do nothing, and use the first result.
@@ -103,11 +104,11 @@ pub enum InboxAnswer {
         result: Option<Vec<u8>>,
         /// Retention has dropped the result; that it was done is still known.
         dropped: bool,
-        /// When, by this device's clock.
+        /// When, by the same clock as `since`.
         at: SystemTime,
     },
-    /// It may have happened: a run was lost, and the policy is `AtMostOnce`. Nothing runs until
-    /// `decide`.
+    /// It may have happened: a run was lost, or gave up without knowing, and the policy is `AtMostOnce`.
+    /// Nothing runs until `decide`.
     Uncertain {
         /// When the lost run began, by this device's clock.
         since: SystemTime,
@@ -142,7 +143,8 @@ pub struct InboxRun {
     pub scope: String,
     /// The item's key.
     pub key: String,
-    /// 1 for the first run, and greater for each later one.
+    /// Greater for each later run of the item, also where the item was forgotten meanwhile. 1 for the first
+    /// run of an item as long as nothing was forgotten.
     pub number: i64,
 }
 
@@ -158,7 +160,8 @@ impl fmt::Debug for InboxRun {
 /// What a run that failed knows of its effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, uniffi::Enum)]
 pub enum InboxFailure {
-    /// Nothing happened. The next `begin` runs it, by either policy.
+    /// Nothing happened in this run. The next `begin` runs it, by either policy, unless an earlier run
+    /// may have had its effect.
     NothingHappened,
     /// It may have happened. The policy decides, as for a run that was lost.
     MayHaveHappened,
@@ -214,7 +217,8 @@ impl fmt::Debug for UncertainItem {
 }
 
 /// How long a scope remembers. An age only counts by the `Date` of a server that answered since the
-/// boot, as for submissions.
+/// boot, as for submissions. Each opener of a file forgets by the scopes that it names itself: all of them
+/// must name the same, or the shortest time counts.
 #[derive(Debug, Clone, PartialEq, Eq, uniffi::Record)]
 pub struct InboxScope {
     /// The scope.
@@ -256,7 +260,7 @@ pub struct AppStatement {
     /// One SQL statement. It may make, change and read tables, indexes, views and triggers whose names
     /// begin with `app_`, and nothing else.
     pub sql: String,
-    /// The values of its parameters `?1`, `?2`, ….
+    /// The values of its parameters `?1`, `?2`, …. Parameters with names are refused.
     #[uniffi(default = [])]
     pub parameters: Vec<SqlValue>,
 }

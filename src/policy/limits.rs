@@ -369,6 +369,14 @@ pub const INBOX_LIST: u32 = 1_000;
 /// Scopes of the inbox that one step of retention looks at: more than most apps have.
 pub const INBOX_SCOPES_AT_ONCE: usize = 32;
 
+/// Bytes of one statement of the app's: far above what anybody writes by hand. A longer text was put
+/// together by a program, with its values in it, and is parsed within the one write transaction.
+pub const STATEMENT_BYTES: usize = 16 * 1024;
+
+/// How long the app's statements of one call may take: they hold the one write transaction, and others wait
+/// for it for [`BUSY_TIMEOUT`] at most.
+pub const STATEMENTS_TIME: Duration = Duration::from_secs(2);
+
 /// Rows of the app's own tables that are read at once: more than a screen shows, and a few megabytes.
 pub const QUERY_ROWS: usize = 10_000;
 

@@ -370,6 +370,17 @@ pub(super) fn reading(tx: &Tx<'_>) -> rusqlite::Result<Reading> {
     })
 }
 
+/// The latest of all that says what time it is. What began or ended at that time is never taken for older
+/// than it is, whoever has set the clock back.
+pub(super) fn latest_wall(tx: &Tx<'_>) -> rusqlite::Result<WallMs> {
+    let highest: i64 = tx
+        .connection
+        .prepare_cached("SELECT highest_wall FROM meta")?
+        .query_row([], |row| row.get(0))?;
+    let told = told_wall(tx)?.unwrap_or(tx.now.wall);
+    Ok(told.max(tx.now.wall).max(WallMs(highest)))
+}
+
 /// The highest wall time may lag this much, to save a write in most transactions.
 const HIGHEST_LAG: i64 = 60_000;
 

@@ -32,6 +32,7 @@ pub(super) fn doubt_everything(
         "state IN ('pending', 'in_flight', 'held') AND NOT EXISTS (SELECT 1 FROM attempt
             WHERE submission = seq AND number <= 0 AND mark = 'unknown')",
     )?;
+    doubt_inbox(connection)?;
     connection.execute("UPDATE meta SET doubt_before = ?1", [loss.now.wall.0])?;
     connection.execute(
         "UPDATE sqlite_sequence SET seq = max(seq, :high) WHERE name = 'change'",
@@ -42,6 +43,17 @@ pub(super) fn doubt_everything(
          WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'change')",
         named_params! { ":high": loss.high_water },
     )?;
+    Ok(())
+}
+
+/// What the inbox would let run may have run already, in what was lost.
+fn doubt_inbox(connection: &Connection) -> Result<(), rusqlite::Error> {
+    connection.execute(
+        "UPDATE inbox SET state = 'uncertain', ended_wall = NULL
+         WHERE state = 'free' AND policy = 'at_most_once'",
+        [],
+    )?;
+    connection.execute("UPDATE inbox SET doubt = 1 WHERE state <> 'done'", [])?;
     Ok(())
 }
 

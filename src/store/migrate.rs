@@ -13,6 +13,11 @@ use crate::error::{OpenError, StorageError};
 pub(super) const APPLICATION_ID: i32 = 0x5375_624f;
 
 /// What each version adds. A shipped file is never edited.
+///
+/// The file may hold tables, indexes, views and triggers of the app, whose names begin with `app_`: nothing of
+/// ours may. Its views and triggers may name our tables, or what isn't there, since they are judged when they
+/// are used. `ALTER TABLE` with `RENAME` or `DROP COLUMN` reads the whole schema, and fails on such a view: a step
+/// that needs it must make a new table instead, and copy. `CREATE` and `ADD COLUMN` don't.
 const MIGRATIONS: [&str; 5] = [
     include_str!("schema/0001_outbox.sql"),
     include_str!("schema/0002_gates.sql"),

@@ -337,6 +337,8 @@ fn sequences(from: &Connection, into: &Connection) -> Sql<()> {
             "owner",
             "SELECT owner FROM submission UNION ALL SELECT owner FROM attempt",
         ),
+        // A record that can't be read is forgotten, too.
+        ("inbox_run", "SELECT run FROM inbox"),
     ] {
         let used: i64 = into.query_row(
             &format!(

@@ -237,7 +237,9 @@ impl Writer {
     fn transact(&self, open: &mut Open, batch: &mut [Box<dyn Command>]) -> Committed {
         let rows = open.connection.total_changes();
         let alone = batch.len() == 1;
-        match self.try_transact(open, batch) {
+        // The command that made SQLite roll the whole transaction back. Its own refusal says why.
+        let mut ended_by = None;
+        match self.try_transact(open, batch, &mut ended_by) {
             Ok(committed) => {
                 let wrote = open.connection.total_changes() != rows;
                 let failed = open
@@ -262,9 +264,12 @@ impl Writer {
                 {
                     open.guards.give_up_ballast();
                 }
-                let failed = Failed { error, alone };
-                for command in batch {
-                    command.answer(Some(&failed));
+                let failed = |alone| Failed {
+                    error: error.clone(),
+                    alone,
+                };
+                for (n, command) in batch.iter_mut().enumerate() {
+                    command.answer(Some(&failed(alone || ended_by == Some(n))));
                 }
                 Committed::default()
             }
@@ -275,13 +280,14 @@ impl Writer {
         &self,
         open: &Open,
         batch: &mut [Box<dyn Command>],
+        ended_by: &mut Option<usize>,
     ) -> Result<Committed, StorageError> {
         let connection = &open.connection;
         let rows = connection.total_changes();
         connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let tx = Tx::new(connection, &self.context);
         let alone = batch.len() == 1;
-        for command in batch {
+        for (n, command) in batch.iter_mut().enumerate() {
             let before = tx.mark();
             if !alone {
                 connection
@@ -290,7 +296,9 @@ impl Writer {
             }
             let ran = command.run(&tx);
             if connection.is_autocommit() {
-                // SQLite rolled the whole transaction back: a full disk, an I/O error.
+                // SQLite rolled the whole transaction back: a full disk, an I/O error, a statement of the app
+                // that took too long.
+                *ended_by = Some(n);
                 return Err(command
                     .storage_error()
                     .unwrap_or(StorageError::Indeterminate));

@@ -332,6 +332,37 @@ fn a_run_that_fails_says_whether_anything_may_have_happened() {
 }
 
 #[test]
+fn what_may_have_happened_is_uncertain_under_at_most_once_whatever_ran_since() {
+    alone(|world, place| {
+        let outbox = world.open(place);
+        let inbox = inbox(&outbox);
+        let (nothing, perhaps) = (InboxFailure::NothingHappened, InboxFailure::MayHaveHappened);
+        let gave_up = run(&inbox, least("gave up"));
+        inbox.fail(gave_up.clone(), perhaps).unwrap();
+        run(&inbox, least("lost"));
+        kill(place, true);
+        for key in ["gave up", "lost"] {
+            let second = run(&inbox, least(key));
+            inbox.fail(second.clone(), nothing).unwrap();
+            assert!(is_uncertain(&inbox, most(key)), "{key}");
+            assert!(is_uncertain(&inbox, least(key)), "it was told");
+            // It speaks for itself alone.
+            inbox.fail(second, nothing).unwrap();
+            assert!(is_uncertain(&inbox, most(key)), "{key}");
+            let again = InboxDecision::RunAgain;
+            inbox
+                .decide("push".to_owned(), key.to_owned(), again)
+                .unwrap();
+            let decided = run(&inbox, most(key));
+            inbox.fail(decided, nothing).unwrap();
+            let last = run(&inbox, most(key));
+            inbox.finish(last, Some(b"r".to_vec())).unwrap();
+            assert_eq!(result(&inbox, most(key)), Some(b"r".to_vec()));
+        }
+    });
+}
+
+#[test]
 fn a_decision_ends_the_doubt_and_the_say_of_the_run_that_was_lost() {
     alone(|world, place| {
         let one = world.open_apart(place);

@@ -143,7 +143,7 @@ fn results_go_first_and_then_the_memory_of_them_as_the_scope_says() {
         forget(&outbox, "later").await;
         assert!(is_uncertain(&inbox(&outbox), most("doubt")));
         assert!(is_dropped(&outbox, item("ever")));
-        assert_eq!(run(&inbox(&outbox), item("push")).number, 1);
+        assert_eq!(run(&inbox(&outbox), item("push")).number, 2);
     });
 }
 
@@ -163,6 +163,27 @@ fn without_the_time_of_a_server_nothing_is_forgotten() {
         let outbox = world.open(&place);
         while outbox.retain().unwrap() {}
         assert_eq!(result(&inbox(&outbox), most("k")), Some(b"r".to_vec()));
+    });
+}
+
+/// Its own word then is not what an age is counted from.
+#[test]
+fn what_ends_while_the_clock_is_behind_is_kept_as_long_as_anything() {
+    let place = Place::new();
+    simulate(11, |world| async move {
+        let outbox = world.open(&place);
+        forget(&outbox, "told").await;
+        world.clock.set_wall_by(-86_400_000 * 400);
+        let one = run(&inbox(&outbox), most("a"));
+        inbox(&outbox).finish(one, Some(b"r".to_vec())).unwrap();
+        let nothing = run(&inbox(&outbox), most("nothing"));
+        inbox(&outbox)
+            .fail(nothing, InboxFailure::NothingHappened)
+            .unwrap();
+        world.clock.set_wall_by(86_400_000 * 400);
+        forget(&outbox, "right again").await;
+        assert_eq!(result(&inbox(&outbox), most("a")), Some(b"r".to_vec()));
+        assert_eq!(count(&place, "state = 'free'"), 1);
     });
 }
 
@@ -195,6 +216,45 @@ fn a_step_forgets_some_and_comes_to_every_scope() {
         world.pass(91 * DAY).await;
         forget(&outbox, "more time").await;
         assert_eq!(count(&place, "1"), 0);
+    });
+}
+
+#[test]
+fn a_run_that_was_forgotten_has_no_say_in_a_later_one() {
+    let place = Place::new();
+    simulate(13, |world| async move {
+        let mut config = world.config(&place);
+        config.inbox_scopes = vec![InboxScope {
+            name: "push".to_owned(),
+            keep_results: Duration::ZERO,
+            keep_keys: Some(Duration::ZERO),
+        }];
+        let outbox = world.open_with(config);
+        for n in 0..3 {
+            let one = run(&inbox(&outbox), most("a"));
+            let nothing = InboxFailure::NothingHappened;
+            inbox(&outbox).fail(one.clone(), nothing).unwrap();
+            world.pass(Duration::from_secs(10)).await;
+            forget(&outbox, &format!("{n}")).await;
+            assert_eq!(count(&place, "1"), 0);
+            let two = run(&inbox(&outbox), most("a"));
+            assert!(two.number > one.number);
+            for late in [
+                inbox(&outbox).finish(one.clone(), None),
+                inbox(&outbox).fail(one.clone(), nothing),
+                inbox(&outbox).extend(one, Duration::from_secs(1)),
+            ] {
+                assert!(matches!(late, Err(InboxError::RunLost { .. })), "{late:?}");
+            }
+            assert!(is_busy(&inbox(&outbox), most("a")));
+            inbox(&outbox)
+                .fail(two.clone(), InboxFailure::MayHaveHappened)
+                .unwrap();
+            assert_eq!(inbox(&outbox).uncertain(None, 1).unwrap()[0].runs, 1);
+            inbox(&outbox).fail(two, nothing).unwrap();
+            world.pass(Duration::from_secs(10)).await;
+            forget(&outbox, &format!("again {n}")).await;
+        }
     });
 }
 
@@ -339,6 +399,51 @@ fn what_the_original_had_under_way_is_lost_in_a_copy() {
         assert!(is_uncertain(&inbox(&copy), most("once")));
         assert_eq!(run(&inbox(&copy), least("again")).number, 2);
         assert_eq!(result(&inbox(&copy), most("done")), None);
+    });
+}
+
+/// An older state of the file comes back: what was free then has run, and been done, since.
+#[test]
+fn a_loss_leaves_nothing_free_that_must_not_run_twice() {
+    let place = Place::new();
+    simulate(12, |world| async move {
+        let outbox = world.open(&place);
+        let decided = run(&inbox(&outbox), most("decided"));
+        inbox(&outbox)
+            .fail(decided, InboxFailure::MayHaveHappened)
+            .unwrap();
+        let again = InboxDecision::RunAgain;
+        inbox(&outbox)
+            .decide("push".to_owned(), "decided".to_owned(), again)
+            .unwrap();
+        for item in [most("free"), least("least"), least("asked as the other")] {
+            let one = run(&inbox(&outbox), item);
+            inbox(&outbox)
+                .fail(one, InboxFailure::NothingHappened)
+                .unwrap();
+        }
+        outbox.close();
+        let log = place.folder().join("outbox.sqlite3-wal");
+        let saved = [place.database(), log].map(|path| (std::fs::read(&path), path));
+        let outbox = world.open(&place);
+        for item in [most("decided"), most("free"), least("asked as the other")] {
+            let two = run(&inbox(&outbox), item);
+            inbox(&outbox).finish(two, None).unwrap();
+        }
+        outbox.submit(order(&outbox, "x")).unwrap();
+        outbox.close();
+        for (bytes, path) in saved {
+            std::fs::write(path, bytes.unwrap_or_default()).unwrap();
+        }
+        let outbox = world.open(&place);
+        assert_eq!(outbox.open_report().lost_changes, 1);
+        let listed = inbox(&outbox).uncertain(None, 10).unwrap();
+        let mut keys: Vec<_> = listed.iter().map(|item| item.key.as_str()).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, ["decided", "free"]);
+        assert!(is_uncertain(&inbox(&outbox), least("free")));
+        run(&inbox(&outbox), least("least"));
+        assert!(is_uncertain(&inbox(&outbox), most("asked as the other")));
     });
 }
 

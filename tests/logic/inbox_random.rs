@@ -19,6 +19,7 @@ enum Step {
     Begin {
         at: usize,
         key: usize,
+        policy: InboxPolicy,
     },
     /// One of the runs that were ever given, from any of the outboxes.
     Finish {
@@ -57,7 +58,10 @@ const LEASE: u64 = 60;
 fn step() -> impl Strategy<Value = Step> {
     let (at, key, run) = (0..2_usize, 0..KEYS, any::<prop::sample::Index>());
     prop_oneof![
-        6 => (at.clone(), key.clone()).prop_map(|(at, key)| Step::Begin { at, key }),
+        6 => (at.clone(), key.clone(), any::<bool>()).prop_map(|(at, key, most)| {
+            let policy = if most { InboxPolicy::AtMostOnce } else { InboxPolicy::AtLeastOnce };
+            Step::Begin { at, key, policy }
+        }),
         3 => (at.clone(), run.clone()).prop_map(|(at, run)| Step::Finish { at, run }),
         2 => (at.clone(), run.clone(), any::<bool>())
             .prop_map(|(at, run, nothing)| Step::Fail { at, run, nothing }),
@@ -70,25 +74,39 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Even keys may run once, odd ones again.
-fn item(key: usize) -> InboxItem {
-    let policy = if key.is_multiple_of(2) {
-        InboxPolicy::AtMostOnce
-    } else {
-        InboxPolicy::AtLeastOnce
-    };
+fn item(key: usize, policy: InboxPolicy) -> InboxItem {
     InboxItem::new("s", &key.to_string(), policy).lease(Duration::from_secs(LEASE))
 }
 
 /// What is true of a key, as whoever watched everything knows it.
-#[derive(Default)]
 struct Truth {
     /// The run that counts, who has it, and until when.
     running: Option<(i64, usize, u64)>,
-    /// Runs that may have had their effect, since the last time that somebody knew better.
-    effects: u32,
+    /// That of the run that counts; the safer one once anybody was told of the doubt.
+    policy: InboxPolicy,
+    /// The run that counts may have had its effect.
+    own: bool,
+    /// Runs before it, or it when it gave up, may have had theirs, and nobody has decided since.
+    earlier: bool,
     last: i64,
     result: Option<Vec<u8>>,
+}
+
+impl Truth {
+    fn new(policy: InboxPolicy) -> Self {
+        Self {
+            running: None,
+            policy,
+            own: false,
+            earlier: false,
+            last: 0,
+            result: None,
+        }
+    }
+
+    fn may_have_happened(&self) -> bool {
+        self.own || self.earlier
+    }
 }
 
 struct Watched {
@@ -101,7 +119,7 @@ struct Watched {
 impl Watched {
     async fn take(&mut self, world: &World, place: &Place, step: &Step) {
         match step {
-            Step::Begin { at, key } => self.begin(*at, *key),
+            Step::Begin { at, key, policy } => self.begin(*at, *key, *policy),
             Step::Finish { at, run } => self.finish(*at, run),
             Step::Fail { at, run, nothing } => self.fail(*at, run, *nothing),
             Step::Extend { at, run } => self.extend(*at, run),
@@ -109,8 +127,8 @@ impl Watched {
             Step::List { at } => {
                 for listed in inbox(&self.outboxes[*at]).uncertain(None, 10).unwrap() {
                     let truth = &self.truth[&listed.key.parse().unwrap()];
-                    assert!(truth.result.is_none() && truth.effects > 0);
-                    assert!(item(listed.key.parse().unwrap()).policy == InboxPolicy::AtMostOnce);
+                    assert!(truth.result.is_none() && truth.may_have_happened());
+                    assert_eq!(truth.policy, InboxPolicy::AtMostOnce);
                 }
             }
             Step::Restart { at } => {
@@ -128,10 +146,10 @@ impl Watched {
         }
     }
 
-    fn begin(&mut self, at: usize, key: usize) {
-        let answer = inbox(&self.outboxes[at]).begin(item(key)).unwrap();
+    fn begin(&mut self, at: usize, key: usize, policy: InboxPolicy) {
+        let answer = inbox(&self.outboxes[at]).begin(item(key, policy)).unwrap();
         let now = self.now;
-        let truth = self.truth.entry(key).or_default();
+        let truth = self.truth.entry(key).or_insert_with(|| Truth::new(policy));
         let alive = truth.running.is_some_and(|(_, _, until)| now < until);
         match answer {
             InboxAnswer::Run { run } => {
@@ -139,11 +157,14 @@ impl Watched {
                 assert!(truth.result.is_none(), "it was done");
                 assert!(run.number > truth.last, "an earlier run isn't fenced off");
                 truth.last = run.number;
-                truth.effects += 1;
-                truth.running = Some((run.number, at, now + LEASE));
-                if item(key).policy == InboxPolicy::AtMostOnce {
-                    assert_eq!(truth.effects, 1, "a second effect that nobody decided");
+                if policy == InboxPolicy::AtMostOnce {
+                    let second = truth.may_have_happened();
+                    assert!(!second, "a second effect that nobody decided");
                 }
+                truth.earlier |= truth.own;
+                truth.own = true;
+                truth.policy = policy;
+                truth.running = Some((run.number, at, now + LEASE));
                 self.runs.push((key, run));
             }
             InboxAnswer::Busy { .. } => assert!(alive, "nobody does it"),
@@ -154,8 +175,9 @@ impl Watched {
                 assert!(!dropped);
             }
             InboxAnswer::Uncertain { .. } => {
-                assert!(!alive && truth.result.is_none() && truth.effects > 0);
-                assert_eq!(item(key).policy, InboxPolicy::AtMostOnce);
+                assert!(!alive && truth.result.is_none() && truth.may_have_happened());
+                assert!([policy, truth.policy].contains(&InboxPolicy::AtMostOnce));
+                truth.policy = InboxPolicy::AtMostOnce;
             }
         }
     }
@@ -199,7 +221,11 @@ impl Watched {
                 assert!(truth.result.is_none());
                 truth.running = None;
                 if nothing {
-                    truth.effects = 0;
+                    truth.own = false;
+                } else if truth.policy == InboxPolicy::AtLeastOnce {
+                    // It has no say any more.
+                    truth.earlier |= truth.own;
+                    truth.own = false;
                 }
             }
             Err(InboxError::RunLost { .. }) => {}
@@ -244,7 +270,7 @@ impl Watched {
                 truth.running = None;
                 // The decision fences the run off that was lost.
                 truth.last += 1;
-                truth.effects = 0;
+                (truth.own, truth.earlier) = (false, false);
                 truth.result = happened.then_some(result);
             }
             Err(InboxError::NotUncertain { .. }) => {}

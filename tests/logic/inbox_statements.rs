@@ -323,6 +323,13 @@ fn everything_else_is_refused() {
             "CREATE TABLE app_x (a UNIQUE ON CONFLICT ROLLBACK)",
             "CREATE TRIGGER app_x AFTER INSERT ON app_t BEGIN SELECT RAISE(ROLLBACK, 'x'); END",
             "CREATE TABLE app_x (a REFERENCES app_t (a) DEFERRABLE INITIALLY DEFERRED)",
+            // Parameters with names.
+            "SELECT $a",
+            "SELECT :a",
+            "SELECT @a",
+            "SELECT #1",
+            "SELECT $a::b",
+            "SELECT a$b FROM app_t",
             // No one statement.
             "",
             "-- nothing",
@@ -394,6 +401,81 @@ fn a_query_reads_and_only_so_much() {
         assert!(refused.contains("16777216 bytes"), "{refused}");
         let few = AppStatement::new("SELECT ?1", [1.into(), 2.into()]);
         assert!(problem(inbox.query(few).map(|_| ())).contains("parameters"));
+    });
+}
+
+/// A named parameter may go on with brackets, and what is in them is no quote.
+#[test]
+fn no_word_hides_behind_a_parameter() {
+    with(|_, inbox| {
+        all(&inbox, &["CREATE TABLE app_t (a PRIMARY KEY)"]);
+        for name in ["$a(')", "$a::b(')", "@a(')", ":a(')", "#a(')", "?1$a(')"] {
+            let text = format!(
+                "WITH app_v AS (SELECT {name} AS n) INSERT OR ROLLBACK INTO app_t SELECT n FROM app_v"
+            );
+            let refused = problem(try_all(&inbox, &[AppStatement::new(&text, [1.into()])]));
+            assert!(refused.contains("?1, ?2"), "{refused}");
+        }
+        let quoted = "SELECT 'a$b', \"c:d\", [e@f], `g#h`, ?1 -- $i
+            FROM (SELECT 1 AS \"c:d\", 2 AS [e@f], 3 AS \"g#h\") /* :k */";
+        inbox.query(AppStatement::new(quoted, [1.into()])).unwrap();
+    });
+}
+
+/// On the stack of a phone's thread.
+#[test]
+fn a_long_script_is_refused() {
+    with(|_, inbox| {
+        let thread = std::thread::Builder::new().stack_size(512 * 1024);
+        std::thread::scope(|scope| {
+            let calls = || {
+                for length in [16 * 1024, 16 * 1024 + 1, 100_000] {
+                    let script: String = "SELECT 1;".chars().cycle().take(length).collect();
+                    let refused = problem(try_all(&inbox, &[sql(&script)]));
+                    let queried = problem(inbox.query(sql(&script)).map(|_| ()));
+                    assert_eq!(refused, queried);
+                    assert_eq!(refused.contains("16384 bytes"), length > 16 * 1024);
+                }
+            };
+            thread.spawn_scoped(scope, calls).unwrap().join().unwrap();
+        });
+    });
+}
+
+const ENDLESS: &str = "WITH RECURSIVE app_n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM app_n)";
+
+#[test]
+fn a_statement_that_takes_too_long_is_interrupted_and_refused() {
+    with(|_, inbox| {
+        all(&inbox, &["CREATE TABLE app_t (a INTEGER)"]);
+        let reading = problem(
+            inbox
+                .query(sql(&format!("{ENDLESS} SELECT count(*) FROM app_n")))
+                .map(|_| ()),
+        );
+        let writing = format!("{ENDLESS} INSERT INTO app_t SELECT n FROM app_n");
+        // Alone, and in one transaction with others.
+        let writing_alone = problem(try_all(&inbox, &[sql(&writing)]));
+        std::thread::scope(|scope| {
+            for n in 0..4 {
+                let inbox = &inbox;
+                scope.spawn(move || {
+                    let item = most(&format!("other {n}"));
+                    // Taken back with the transaction, and told so: asked again, it converges.
+                    while inbox.begin(item.clone()).is_err() {}
+                    assert!(is_busy(inbox, item));
+                });
+            }
+            let refused = problem(try_all(&inbox, &[sql(&writing)]));
+            assert_eq!(refused, writing_alone);
+        });
+        for refused in [reading, writing_alone] {
+            assert!(refused.contains("longer than 2 seconds"), "{refused}");
+        }
+        // What comes after has its own time.
+        let left = rows(&inbox, "SELECT count(*) FROM app_t");
+        assert_eq!(left, [[SqlValue::from(0)]]);
+        all(&inbox, &["INSERT INTO app_t VALUES (1)"]);
     });
 }
 

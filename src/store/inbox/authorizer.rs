@@ -4,6 +4,7 @@
 //! the app is at work. To set it anew each time would make SQLite prepare all our statements again.
 
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
@@ -29,6 +30,8 @@ struct Asked {
     makes_table: bool,
     /// The first thing that it was refused.
     refused: Option<String>,
+    /// When it is interrupted.
+    until: Option<Instant>,
 }
 
 impl Authorizer {
@@ -44,13 +47,30 @@ impl Authorizer {
                 Some(asked) => asked.ask(&context),
             }
         }))?;
+        let timing = Arc::clone(&authorizer);
+        connection.progress_handler(
+            STEPS,
+            Some(move || {
+                let asked = lock(&timing.asked);
+                let until = asked.as_ref().and_then(|asked| asked.until);
+                until.is_some_and(|until| Instant::now() >= until)
+            }),
+        )?;
         Ok(authorizer)
     }
 
-    /// Does some work with a statement of the app, within what it may touch.
-    pub(super) fn within<T>(&self, work: impl FnOnce(&Guard<'_>) -> T) -> T {
+    /// Does some work with a statement of the app, within what it may touch and, where that is given, until
+    /// when.
+    pub(super) fn within<T>(
+        &self,
+        until: Option<Instant>,
+        work: impl FnOnce(&Guard<'_>) -> T,
+    ) -> T {
         let guard = Guard(self);
-        *lock(&self.asked) = Some(Asked::default());
+        *lock(&self.asked) = Some(Asked {
+            until,
+            ..Asked::default()
+        });
         work(&guard)
     }
 }
@@ -83,6 +103,9 @@ impl Guard<'_> {
         Ok(asked.changes_schema)
     }
 }
+
+/// SQLite's instructions between two looks at the time: well under a millisecond.
+const STEPS: std::ffi::c_int = 10_000;
 
 const SQLITES: &str = "SQLite's own tables are not the app's";
 
@@ -234,9 +257,10 @@ fn not_app(name: &str) -> String {
     format!("the name {name} doesn't begin with {PREFIX}")
 }
 
-/// A word that would reach beyond the statement, outside of quotes and comments: one undoes what others
-/// have written in the same transaction, the other lets its end fail.
-pub(super) fn forbidden_word(sql: &str) -> Option<&'static str> {
+/// What must not stand outside of quotes and comments. A word that would reach beyond the statement: one
+/// undoes what others have written in the same transaction, the other lets its end fail. And what begins a
+/// parameter with a name: that may go on with brackets around a quote, and hide such a word behind it.
+pub(super) fn forbidden(sql: &str) -> Option<String> {
     let mut rest = sql;
     while let Some(first) = rest.chars().next() {
         let skip = match first {
@@ -252,10 +276,15 @@ pub(super) fn forbidden_word(sql: &str) -> Option<&'static str> {
                 let word = rest.get(..end).unwrap_or_default();
                 for forbidden in ["ROLLBACK", "DEFERRED"] {
                     if word.eq_ignore_ascii_case(forbidden) {
-                        return Some(forbidden);
+                        return Some(format!("the word {forbidden} is not allowed"));
                     }
                 }
                 end
+            }
+            '$' | '@' | ':' | '#' => {
+                return Some(format!(
+                    "the character {first} is not allowed outside of quotes; parameters are ?1, ?2, …"
+                ));
             }
             _ => first.len_utf8(),
         };
@@ -265,7 +294,7 @@ pub(super) fn forbidden_word(sql: &str) -> Option<&'static str> {
 }
 
 fn is_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_' || c == '$' || !c.is_ascii()
+    c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii()
 }
 
 /// Bytes up to the end of a quotation, with it. A doubled quote begins the next one.

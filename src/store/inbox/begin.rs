@@ -8,6 +8,7 @@ use crate::clock::{Now, whole_millis};
 use crate::error::InboxError;
 use crate::model::inbox::{InboxAnswer, InboxItem, InboxPolicy, InboxRun};
 use crate::policy::limits::INBOX_LEASE;
+use crate::store::attempts::latest_wall;
 use crate::store::owner::Owner;
 use crate::store::totals::INBOX_RUNS;
 use crate::store::writer::Tx;
@@ -33,17 +34,22 @@ pub(super) fn begin(tx: &Tx<'_>, own: &Owner, item: &InboxItem) -> Result<InboxA
     match look(tx.connection, &mut lives, item)? {
         Found::Answer(answer) => Ok(answer),
         Found::Nothing => first_run(tx, own, item),
-        Found::Free(record) => next_run(tx, own, item, &record),
+        Found::Free(record) if record.doubt && item.policy == InboxPolicy::AtMostOnce => {
+            uncertain(tx, item, &record)
+        }
+        Found::Free(record) => next_run(tx, own, item, &record, record.doubt),
         Found::Lost(record) => match record.safer(item.policy) {
-            InboxPolicy::AtLeastOnce => next_run(tx, own, item, &record),
-            InboxPolicy::AtMostOnce => {
-                doubt(tx, &record, &item.scope)?;
-                Ok(InboxAnswer::Uncertain {
-                    since: record.since(),
-                })
-            }
+            InboxPolicy::AtLeastOnce => next_run(tx, own, item, &record, true),
+            InboxPolicy::AtMostOnce => uncertain(tx, item, &record),
         },
     }
+}
+
+fn uncertain(tx: &Tx<'_>, item: &InboxItem, record: &Record) -> Result<InboxAnswer, InboxError> {
+    doubt(tx, record, &item.scope)?;
+    Ok(InboxAnswer::Uncertain {
+        since: record.since(),
+    })
 }
 
 enum Found {
@@ -84,12 +90,14 @@ fn look(
 }
 
 fn first_run(tx: &Tx<'_>, own: &Owner, item: &InboxItem) -> Result<InboxAnswer, InboxError> {
+    let number = 1 + forgotten(tx).map_err(super::storage)?;
+    let began = latest_wall(tx).map_err(super::storage)?;
     tx.connection
         .prepare_cached(
-            "INSERT INTO inbox (scope, key, fingerprint, state, policy, run, owner, boot,
-                lease_uptime, first_wall, began_wall)
-             VALUES (:scope, :key, :fingerprint, 'running', :policy, 1, :owner, :boot, :lease,
-                :wall, :wall)",
+            "INSERT INTO inbox (scope, key, fingerprint, state, policy, run, not_runs, owner,
+                boot, lease_uptime, first_wall, began_wall)
+             VALUES (:scope, :key, :fingerprint, 'running', :policy, :run, :run - 1, :owner, :boot, :lease,
+                :wall, :began)",
         )
         .and_then(|mut insert| {
             insert.execute(named_params! {
@@ -97,14 +105,25 @@ fn first_run(tx: &Tx<'_>, own: &Owner, item: &InboxItem) -> Result<InboxAnswer, 
                 ":key": item.key,
                 ":fingerprint": record::fingerprint(item),
                 ":policy": spell_policy(item.policy),
+                ":run": number,
                 ":owner": own.id,
                 ":boot": tx.boot,
                 ":lease": lease_end(tx, item),
                 ":wall": tx.now.wall.0,
+                ":began": began.0,
             })
         })
         .map_err(super::storage)?;
-    Ok(runs(tx, item, 1))
+    Ok(runs(tx, item, number))
+}
+
+/// The highest number of a run that was forgotten.
+fn forgotten(tx: &Tx<'_>) -> rusqlite::Result<i64> {
+    tx.connection
+        .prepare_cached(
+            "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'inbox_run'",
+        )?
+        .query_row([], |row| row.get(0))
 }
 
 fn next_run(
@@ -112,12 +131,15 @@ fn next_run(
     own: &Owner,
     item: &InboxItem,
     record: &Record,
+    doubt: bool,
 ) -> Result<InboxAnswer, InboxError> {
     let number = record.run + 1;
+    let began = latest_wall(tx).map_err(super::storage)?;
     tx.connection
         .prepare_cached(
             "UPDATE inbox SET state = 'running', policy = :policy, run = :run, owner = :owner,
-                boot = :boot, lease_uptime = :lease, began_wall = :wall, ended_wall = NULL
+                boot = :boot, lease_uptime = :lease, began_wall = :began, ended_wall = NULL,
+                doubt = :doubt
              WHERE seq = :seq",
         )
         .and_then(|mut update| {
@@ -127,7 +149,8 @@ fn next_run(
                 ":owner": own.id,
                 ":boot": tx.boot,
                 ":lease": lease_end(tx, item),
-                ":wall": tx.now.wall.0,
+                ":began": began.0,
+                ":doubt": doubt,
                 ":seq": record.seq,
             })
         })
@@ -155,7 +178,7 @@ fn runs(tx: &Tx<'_>, item: &InboxItem, number: i64) -> InboxAnswer {
     }
 }
 
-/// Nobody knows whether a run that was lost has had its effect, and it must not have it twice.
+/// Nobody knows whether a run that was lost, or given up, has had its effect, and it must not have it twice.
 pub(super) fn doubt(tx: &Tx<'_>, record: &Record, scope: &str) -> Result<(), InboxError> {
     tx.connection
         .prepare_cached(

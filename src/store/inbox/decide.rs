@@ -43,7 +43,7 @@ pub(super) fn decide(
     };
     let number = record.run + 1;
     match decision {
-        InboxDecision::RunAgain => run::free(tx, &record, number),
+        InboxDecision::RunAgain => run::free(tx, &record, number, false),
         InboxDecision::Happened { result } => {
             let decided = InboxRun {
                 scope: scope.to_owned(),
@@ -117,7 +117,7 @@ pub(super) fn list(
 ) -> rusqlite::Result<Vec<UncertainItem>> {
     connection
         .prepare_cached(
-            "SELECT scope, key, began_wall, run - decisions FROM inbox INDEXED BY inbox_uncertain
+            "SELECT scope, key, began_wall, run - not_runs FROM inbox INDEXED BY inbox_uncertain
              WHERE state = 'uncertain' AND (:scope IS NULL OR scope = :scope)
              ORDER BY began_wall, seq LIMIT :limit",
         )?

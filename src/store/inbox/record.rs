@@ -16,6 +16,8 @@ pub(super) struct Record {
     pub(super) state: State,
     pub(super) policy: InboxPolicy,
     pub(super) run: i64,
+    /// A run before the one that counts may have had its effect.
+    pub(super) doubt: bool,
     pub(super) began: WallMs,
     pub(super) hold: Hold,
     fingerprint: Vec<u8>,
@@ -40,7 +42,7 @@ pub(super) struct Hold {
 }
 
 const COLUMNS: &str = "seq, state, policy, run, began_wall, owner, boot, lease_uptime, fingerprint,
-    ended_wall, dropped";
+    ended_wall, dropped, doubt";
 
 /// The record of a key.
 pub(super) fn find(
@@ -79,6 +81,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Record> {
             _ => InboxPolicy::AtMostOnce,
         },
         run: row.get("run")?,
+        doubt: row.get("doubt")?,
         began: WallMs(row.get("began_wall")?),
         hold: Hold {
             owner: row.get("owner")?,

@@ -11,6 +11,7 @@ use super::{begin, statements};
 use crate::clock::whole_millis;
 use crate::error::InboxError;
 use crate::model::inbox::{AppStatement, InboxFailure, InboxPolicy, InboxRun};
+use crate::store::attempts::latest_wall;
 use crate::store::owner::Owner;
 use crate::store::writer::Tx;
 use crate::trace::Told;
@@ -42,17 +43,18 @@ pub(super) fn end(
     number: i64,
     result: Option<&[u8]>,
 ) -> Result<(), InboxError> {
+    let ended = latest_wall(tx).map_err(super::storage)?;
     tx.connection
         .prepare_cached(
             "UPDATE inbox SET state = 'done', run = :run, owner = NULL, boot = NULL,
-                decisions = decisions + :run - run, lease_uptime = NULL, ended_wall = :wall,
-                result = :result, checksum = :checksum
+                not_runs = not_runs + :run - run, lease_uptime = NULL, ended_wall = :wall,
+                doubt = 0, result = :result, checksum = :checksum
              WHERE seq = :seq",
         )
         .and_then(|mut update| {
             update.execute(named_params! {
                 ":run": number,
-                ":wall": tx.now.wall.0,
+                ":wall": ended.0,
                 ":result": result,
                 ":checksum": record.checksum(&run.scope, &run.key, result),
                 ":seq": record.seq,
@@ -71,7 +73,9 @@ pub(super) fn fail(tx: &Tx<'_>, run: &InboxRun, failure: InboxFailure) -> Result
         (State::Free, _, _) | (State::Uncertain, InboxFailure::MayHaveHappened, _) => Ok(()),
         (State::Running | State::Uncertain, InboxFailure::NothingHappened, _)
         | (State::Running, InboxFailure::MayHaveHappened, InboxPolicy::AtLeastOnce) => {
-            free(tx, &record, record.run)?;
+            // What it knows is about itself, and not about those before it.
+            let doubt = record.doubt || failure == InboxFailure::MayHaveHappened;
+            free(tx, &record, record.run, doubt)?;
             tell(tx, run, "free");
             Ok(())
         }
@@ -82,17 +86,24 @@ pub(super) fn fail(tx: &Tx<'_>, run: &InboxRun, failure: InboxFailure) -> Result
 }
 
 /// Lets the next `begin` run an item.
-pub(super) fn free(tx: &Tx<'_>, record: &Record, number: i64) -> Result<(), InboxError> {
+pub(super) fn free(
+    tx: &Tx<'_>,
+    record: &Record,
+    number: i64,
+    doubt: bool,
+) -> Result<(), InboxError> {
+    let ended = latest_wall(tx).map_err(super::storage)?;
     tx.connection
         .prepare_cached(
-            "UPDATE inbox SET state = 'free', run = :run, decisions = decisions + :run - run,
-                owner = NULL, boot = NULL, lease_uptime = NULL, ended_wall = :wall
+            "UPDATE inbox SET state = 'free', run = :run, not_runs = not_runs + :run - run,
+                owner = NULL, boot = NULL, lease_uptime = NULL, ended_wall = :wall, doubt = :doubt
              WHERE seq = :seq",
         )
         .and_then(|mut update| {
             update.execute(named_params! {
                 ":run": number,
-                ":wall": tx.now.wall.0,
+                ":wall": ended.0,
+                ":doubt": doubt,
                 ":seq": record.seq,
             })
         })

@@ -1,12 +1,15 @@
 //! Statements of the app on tables of its own.
 
-use rusqlite::types::{ToSqlOutput, Value, ValueRef};
-use rusqlite::{Connection, Statement, ToSql};
+use std::time::Instant;
 
-use super::authorizer::{Authorizer, Guard, forbidden_word, is_app};
+use rusqlite::fallible_iterator::FallibleIterator as _;
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::{Batch, Connection, ErrorCode, Statement, ToSql};
+
+use super::authorizer::{Authorizer, Guard, forbidden, is_app};
 use crate::error::{InboxError, StorageError};
 use crate::model::inbox::{AppRow, AppStatement, SqlValue};
-use crate::policy::limits::{QUERY_BYTES, QUERY_ROWS};
+use crate::policy::limits::{QUERY_BYTES, QUERY_ROWS, STATEMENT_BYTES, STATEMENTS_TIME};
 
 /// Carries out statements, in the transaction that is open.
 pub(super) fn run(
@@ -15,9 +18,22 @@ pub(super) fn run(
     statements: &[AppStatement],
 ) -> Result<(), InboxError> {
     for (statement, number) in statements.iter().zip(1..) {
+        check_length(statement).map_err(|failed| failed.numbered(number))?;
+    }
+    let until = Instant::now() + STATEMENTS_TIME;
+    carry_out(connection, authorizer, statements, Some(until))
+}
+
+fn carry_out(
+    connection: &Connection,
+    authorizer: &Authorizer,
+    statements: &[AppStatement],
+    until: Option<Instant>,
+) -> Result<(), InboxError> {
+    for (statement, number) in statements.iter().zip(1..) {
         let others = others(connection)?;
         let changes_schema = authorizer
-            .within(|guard| -> Result<bool, Failed> {
+            .within(until, |guard| -> Result<bool, Failed> {
                 let (mut prepared, changes_schema) = prepare(connection, statement, guard)?;
                 let mut rows = prepared.raw_query();
                 while rows.next()?.is_some() {}
@@ -37,7 +53,9 @@ pub(super) fn query(
     authorizer: &Authorizer,
     statement: &AppStatement,
 ) -> Result<Vec<AppRow>, InboxError> {
-    let read = authorizer.within(|guard| {
+    let until = Instant::now() + STATEMENTS_TIME;
+    let read = authorizer.within(Some(until), |guard| {
+        check_length(statement)?;
         let (mut prepared, changes_schema) = prepare(connection, statement, guard)?;
         if changes_schema || !prepared.readonly() {
             return Err(refused("it writes; use finish_with"));
@@ -78,7 +96,9 @@ pub(in crate::store) fn define(
     authorizer: &Authorizer,
     sql: &str,
 ) -> Result<bool, StorageError> {
-    match run(connection, authorizer, &[AppStatement::new(sql, [])]) {
+    // As it was stored: a table that had many columns added is defined by a long text, and an index of a
+    // large one takes its time.
+    match carry_out(connection, authorizer, &[AppStatement::new(sql, [])], None) {
         Ok(()) => Ok(true),
         Err(InboxError::Storage { storage }) => Err(storage),
         Err(_) => Ok(false),
@@ -109,6 +129,12 @@ impl Failed {
             Self::Sql(rusqlite::Error::MultipleStatement) => {
                 "there is a second one behind it; pass each by itself".to_owned()
             }
+            Self::Sql(error)
+                if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) =>
+            {
+                let seconds = STATEMENTS_TIME.as_secs();
+                format!("with those before it, it takes longer than {seconds} seconds")
+            }
             Self::Sql(error) => match StorageError::from(error) {
                 // What the disk or another process said is not about the statement.
                 StorageError::Internal { detail } => detail,
@@ -119,6 +145,15 @@ impl Failed {
     }
 }
 
+fn check_length(statement: &AppStatement) -> Result<(), Failed> {
+    if statement.sql.len() > STATEMENT_BYTES {
+        return Err(refused(&format!(
+            "it has more than {STATEMENT_BYTES} bytes; pass values as parameters"
+        )));
+    }
+    Ok(())
+}
+
 /// Prepares a statement, not cached: what was prepared within other limits is never taken up. `true` if it
 /// changes the schema.
 fn prepare<'a>(
@@ -126,10 +161,10 @@ fn prepare<'a>(
     statement: &AppStatement,
     guard: &Guard<'_>,
 ) -> Result<(Statement<'a>, bool), Failed> {
-    if let Some(word) = forbidden_word(&statement.sql) {
-        return Err(refused(&format!("the word {word} is not allowed")));
+    if let Some(problem) = forbidden(&statement.sql) {
+        return Err(Failed::Refused(problem));
     }
-    let prepared = connection.prepare(&statement.sql);
+    let prepared = first_of(connection, &statement.sql);
     // It says more than that something was refused.
     if let Some(problem) = guard.refused() {
         return Err(Failed::Refused(problem));
@@ -146,6 +181,17 @@ fn prepare<'a>(
         prepared.raw_bind_parameter(number, value)?;
     }
     Ok((prepared, changes_schema))
+}
+
+/// The one statement of a text. `Connection::prepare` looks for a second one by preparing all that follow,
+/// each within the call for the one before: a script of 16 KiB fills the stack of a phone's thread.
+fn first_of<'a>(connection: &'a Connection, sql: &str) -> rusqlite::Result<Statement<'a>> {
+    let mut all = Batch::new(connection, sql);
+    let first = all.next()?.ok_or(rusqlite::Error::Empty)?;
+    match all.next()? {
+        Some(_) => Err(rusqlite::Error::MultipleStatement),
+        None => Ok(first),
+    }
 }
 
 /// How many things in the schema aren't the app's.

@@ -7,19 +7,26 @@ CREATE TABLE inbox (
     key TEXT NOT NULL,
     -- SHA-256 of the content that tells a repeat from a reuse; empty where none was given.
     fingerprint BLOB NOT NULL,
-    -- running, free (it may run: nothing happened so far), uncertain, done.
+    -- running, free (it may run), uncertain, done.
     state TEXT NOT NULL CHECK (state IN ('running', 'free', 'uncertain', 'done')),
     -- at_most_once or at_least_once, of the run that is, or was last, under way.
     policy TEXT NOT NULL,
-    -- Grows with each run, and with each decision: a later one fences earlier ones off.
+    -- Grows with each run, and with each decision: a later one fences earlier ones off. The first one is
+    -- above all that records had which were forgotten: a run of those has no say in this one.
     run INTEGER NOT NULL,
-    decisions INTEGER NOT NULL DEFAULT 0,
+    -- Numbers up to `run` that no run of this record has had: of forgotten records, and of decisions.
+    not_runs INTEGER NOT NULL DEFAULT 0,
+    -- 1: a run that might be repeated ended without anybody knowing whether it had its effect, or a loss
+    -- was noticed, and a run may be among what was lost. It stays, whatever later runs say of theirs,
+    -- until somebody decides or the item is done.
+    doubt INTEGER NOT NULL DEFAULT 0,
     -- Who runs it, and until when it may take: in the uptime of `boot`. An owner without a row is gone.
     owner INTEGER,
     boot INTEGER,
     lease_uptime INTEGER,
     first_wall INTEGER NOT NULL,
-    -- When the last run began; when it was done, or set free.
+    -- When the last run began; when it was done, or set free. By the latest of what told the time, so
+    -- that a clock set back lets nothing look older than it is.
     began_wall INTEGER NOT NULL,
     ended_wall INTEGER,
     -- The first result. NULL: none was given, or `dropped`.
@@ -56,6 +63,14 @@ CREATE TRIGGER inbox_run BEFORE UPDATE OF run ON inbox
 WHEN NEW.run < OLD.run
 BEGIN
     SELECT RAISE(ABORT, 'guard: a later run fences earlier ones off');
+END;
+
+-- The highest number of a run that was forgotten.
+CREATE TRIGGER inbox_forgotten AFTER DELETE ON inbox
+WHEN OLD.run > coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'inbox_run'), 0)
+BEGIN
+    DELETE FROM sqlite_sequence WHERE name = 'inbox_run';
+    INSERT INTO sqlite_sequence (name, seq) VALUES ('inbox_run', OLD.run);
 END;
 
 CREATE TRIGGER inbox_kept BEFORE DELETE ON inbox
