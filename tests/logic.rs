@@ -134,8 +134,6 @@ mod retention;
 mod retention_life;
 #[path = "logic/retries.rs"]
 mod retries;
-#[path = "logic/rev7.rs"]
-mod rev7;
 #[path = "logic/runs.rs"]
 mod runs;
 #[path = "logic/salvaged.rs"]
