@@ -3144,7 +3144,7 @@ public struct AppStatement: Equatable, Hashable, CustomDebugStringConvertible {
      */
     public let sql: String
     /**
-     * The values of its parameters `?1`, `?2`, ….
+     * The values of its parameters `?1`, `?2`, …. Parameters with names are refused.
      */
     public let parameters: [SqlValue]
 
@@ -3156,7 +3156,7 @@ public struct AppStatement: Equatable, Hashable, CustomDebugStringConvertible {
          * begin with `app_`, and nothing else.
          */sql: String,
         /**
-         * The values of its parameters `?1`, `?2`, ….
+         * The values of its parameters `?1`, `?2`, …. Parameters with names are refused.
          */parameters: [SqlValue] = []) {
         self.sql = sql
         self.parameters = parameters
@@ -4280,7 +4280,8 @@ public struct InboxRun: Equatable, Hashable, CustomDebugStringConvertible {
      */
     public let key: String
     /**
-     * 1 for the first run, and greater for each later one.
+     * Greater for each later run of the item, also where the item was forgotten meanwhile. 1 for the first
+     * run of an item as long as nothing was forgotten.
      */
     public let number: Int64
 
@@ -4294,7 +4295,8 @@ public struct InboxRun: Equatable, Hashable, CustomDebugStringConvertible {
          * The item's key.
          */key: String,
         /**
-         * 1 for the first run, and greater for each later one.
+         * Greater for each later run of the item, also where the item was forgotten meanwhile. 1 for the first
+         * run of an item as long as nothing was forgotten.
          */number: Int64) {
         self.scope = scope
         self.key = key
@@ -4359,7 +4361,8 @@ public func FfiConverterTypeInboxRun_lower(_ value: InboxRun) -> RustBuffer {
 
 /**
  * How long a scope remembers. An age only counts by the `Date` of a server that answered since the
- * boot, as for submissions.
+ * boot, as for submissions. Each opener of a file forgets by the scopes that it names itself: all of them
+ * must name the same, or the shortest time counts.
  */
 public struct InboxScope: Equatable, Hashable {
     /**
@@ -5058,7 +5061,7 @@ public struct OutboxConfig: Equatable, Hashable, CustomDebugStringConvertible {
     public let installId: String?
     /**
      * How long the inbox's scopes remember, each at most once. A scope that isn't named keeps results
-     * for 30 days, and that they were done for 90 more.
+     * for 30 days, and that they were done for 90 more. Name the same ones wherever the file is opened.
      */
     public let inboxScopes: [InboxScope]
 
@@ -5096,7 +5099,7 @@ public struct OutboxConfig: Equatable, Hashable, CustomDebugStringConvertible {
          */installId: String? = nil,
         /**
          * How long the inbox's scopes remember, each at most once. A scope that isn't named keeps results
-         * for 30 days, and that they were done for 90 more.
+         * for 30 days, and that they were done for 90 more. Name the same ones wherever the file is opened.
          */inboxScopes: [InboxScope] = []) {
         self.path = path
         self.baseUrl = baseUrl
@@ -8816,7 +8819,7 @@ public enum InboxAnswer: Equatable, Hashable, CustomDebugStringConvertible {
      */
     case busy(
         /**
-         * Since when, by this device's clock.
+         * Since when, by this device's clock, or by a later time that is known where it is behind.
          */since: Date
     )
     /**
@@ -8831,12 +8834,12 @@ public enum InboxAnswer: Equatable, Hashable, CustomDebugStringConvertible {
          * Retention has dropped the result; that it was done is still known.
          */dropped: Bool,
         /**
-         * When, by this device's clock.
+         * When, by the same clock as `since`.
          */at: Date
     )
     /**
-     * It may have happened: a run was lost, and the policy is `AtMostOnce`. Nothing runs until
-     * `decide`.
+     * It may have happened: a run was lost, or gave up without knowing, and the policy is `AtMostOnce`.
+     * Nothing runs until `decide`.
      */
     case uncertain(
         /**
@@ -9258,7 +9261,8 @@ public func FfiConverterTypeInboxError_lower(_ value: InboxError) -> RustBuffer 
 public enum InboxFailure: Equatable, Hashable {
 
     /**
-     * Nothing happened. The next `begin` runs it, by either policy.
+     * Nothing happened in this run. The next `begin` runs it, by either policy, unless an earlier run
+     * may have had its effect.
      */
     case nothingHappened
     /**
@@ -9329,7 +9333,8 @@ public func FfiConverterTypeInboxFailure_lower(_ value: InboxFailure) -> RustBuf
 /**
  * What to do when a run was lost: its process was killed, or its time was over. A kill after the effect
  * can't be told from one before it. Where the run that was lost began with the other policy than is asked
- * for now, `AtMostOnce` counts.
+ * for now, `AtMostOnce` counts. Once a run of `AtLeastOnce` may have had its effect, `AtMostOnce` gets
+ * `Uncertain`, whatever later runs said of theirs, until the item is done or somebody decides.
  */
 
 public enum InboxPolicy: Equatable, Hashable {

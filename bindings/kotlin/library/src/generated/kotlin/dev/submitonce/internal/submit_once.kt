@@ -5139,7 +5139,7 @@ data class AppStatement (
     val `sql`: kotlin.String
     ,
     /**
-     * The values of its parameters `?1`, `?2`, ….
+     * The values of its parameters `?1`, `?2`, …. Parameters with names are refused.
      */
     val `parameters`: List<SqlValue> = listOf()
 
@@ -5953,7 +5953,8 @@ data class InboxRun (
     val `key`: kotlin.String
     ,
     /**
-     * 1 for the first run, and greater for each later one.
+     * Greater for each later run of the item, also where the item was forgotten meanwhile. 1 for the first
+     * run of an item as long as nothing was forgotten.
      */
     val `number`: kotlin.Long
 
@@ -6004,7 +6005,8 @@ public object FfiConverterTypeInboxRun: FfiConverterRustBuffer<InboxRun> {
 
 /**
  * How long a scope remembers. An age only counts by the `Date` of a server that answered since the
- * boot, as for submissions.
+ * boot, as for submissions. Each opener of a file forgets by the scopes that it names itself: all of them
+ * must name the same, or the shortest time counts.
  */
 data class InboxScope (
     /**
@@ -6532,7 +6534,7 @@ data class OutboxConfig (
     ,
     /**
      * How long the inbox's scopes remember, each at most once. A scope that isn't named keeps results
-     * for 30 days, and that they were done for 90 more.
+     * for 30 days, and that they were done for 90 more. Name the same ones wherever the file is opened.
      */
     val `inboxScopes`: List<InboxScope> = listOf()
 
@@ -9405,7 +9407,7 @@ sealed class InboxAnswer {
      */
     data class Busy(
         /**
-         * Since when, by this device's clock.
+         * Since when, by this device's clock, or by a later time that is known where it is behind.
          */
         val `since`: java.time.Instant) : InboxAnswer()
 
@@ -9438,7 +9440,7 @@ sealed class InboxAnswer {
          */
         val `dropped`: kotlin.Boolean,
         /**
-         * When, by this device's clock.
+         * When, by the same clock as `since`.
          */
         val `at`: java.time.Instant) : InboxAnswer()
 
@@ -9458,8 +9460,8 @@ sealed class InboxAnswer {
     }
 
     /**
-     * It may have happened: a run was lost, and the policy is `AtMostOnce`. Nothing runs until
-     * `decide`.
+     * It may have happened: a run was lost, or gave up without knowing, and the policy is `AtMostOnce`.
+     * Nothing runs until `decide`.
      */
     data class Uncertain(
         /**
@@ -9975,7 +9977,8 @@ public object FfiConverterTypeInboxError : FfiConverterRustBuffer<InboxException
 enum class InboxFailure {
 
     /**
-     * Nothing happened. The next `begin` runs it, by either policy.
+     * Nothing happened in this run. The next `begin` runs it, by either policy, unless an earlier run
+     * may have had its effect.
      */
     NOTHING_HAPPENED,
     /**
@@ -10016,7 +10019,8 @@ public object FfiConverterTypeInboxFailure: FfiConverterRustBuffer<InboxFailure>
 /**
  * What to do when a run was lost: its process was killed, or its time was over. A kill after the effect
  * can't be told from one before it. Where the run that was lost began with the other policy than is asked
- * for now, `AtMostOnce` counts.
+ * for now, `AtMostOnce` counts. Once a run of `AtLeastOnce` may have had its effect, `AtMostOnce` gets
+ * `Uncertain`, whatever later runs said of theirs, until the item is done or somebody decides.
  */
 
 enum class InboxPolicy {
