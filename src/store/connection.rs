@@ -41,8 +41,8 @@ pub(super) const PAGE_BYTES: i64 = 4_096;
 /// Of the log, once it has been checkpointed: about a quarter of what SQLite lets it grow to.
 const LOG_BYTES: i64 = 1024 * 1024;
 
-/// Prepared statements that a connection keeps: more than the crate has, some 240 places of `prepare_cached`, a few
-/// with several texts.
+/// Prepared statements that a connection keeps: more than the crate has. There are some 240 places of
+/// `prepare_cached`, a few of them with several texts.
 const STATEMENTS: usize = 384;
 
 /// A database without a table has no more than this: all else is in its log.
