@@ -18,6 +18,9 @@ pub(super) const APPLICATION_ID: i32 = 0x5375_624f;
 /// ours may. Its views and triggers may name our tables, or what isn't there, since they are judged when they
 /// are used. `ALTER TABLE` with `RENAME` or `DROP COLUMN` reads the whole schema, and fails on such a view: a step
 /// that needs it must make a new table instead, and copy. `CREATE` and `ADD COLUMN` don't.
+///
+/// Where our tables begin in a file is the same in every file of schema 5, and salvage counts on it. The tables of
+/// a later step come behind the app's, wherever these end, so the next step must tell salvage where its own are.
 const MIGRATIONS: [&str; 5] = [
     include_str!("schema/0001_outbox.sql"),
     include_str!("schema/0002_gates.sql"),

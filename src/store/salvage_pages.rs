@@ -125,7 +125,7 @@ fn empty_schema(copy: &Path) -> io::Result<()> {
 }
 
 /// Tells where the tables are: with `auto_vacuum` their first pages come in the order in which they
-/// were made, so they are the same in every database of a schema.
+/// were made, so they are the same in every database of a schema; those of the app come behind them.
 fn fill_schema(connection: &Connection, model: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "writable_schema", 1)?;
     let mut rows =
