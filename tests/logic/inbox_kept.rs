@@ -187,6 +187,30 @@ fn what_ends_while_the_clock_is_behind_is_kept_as_long_as_anything() {
     });
 }
 
+/// What may have happened is remembered as what has: in a scope that forgets no key, for ever.
+#[test]
+fn a_doubt_is_not_forgotten_where_keys_are_kept_for_ever() {
+    let place = Place::new();
+    simulate(12, |world| async move {
+        let mut config = world.config(&place);
+        config.inbox_scopes.push(InboxScope {
+            name: most("x").scope,
+            keep_results: Duration::from_secs(60),
+            keep_keys: None,
+        });
+        let outbox = world.open_with(config.clone());
+        let failed = run(&inbox(&outbox), least("failed"));
+        let doubt = InboxFailure::MayHaveHappened;
+        inbox(&outbox).fail(failed, doubt).unwrap();
+        run(&inbox(&outbox), least("lost"));
+        kill(&place, true);
+        world.pass(400 * DAY).await;
+        forget(&outbox, "later").await;
+        assert!(is_uncertain(&inbox(&outbox), most("failed")));
+        assert!(is_uncertain(&inbox(&outbox), most("lost")));
+    });
+}
+
 #[test]
 fn a_step_forgets_some_and_comes_to_every_scope() {
     let place = Place::new();

@@ -76,9 +76,43 @@ impl Keeping {
             }
             *behind = scope;
         }
-        rows += drop_lost(tx, own, now.minus(self.longest()))?;
+        rows += self.drop_lost(tx, own, now.minus(self.longest()))?;
         tell(tx, rows);
         Ok(!behind.is_empty() || rows >= STEP_ROWS)
+    }
+
+    /// Deletes runs that were lost long ago, that may be repeated, and that nobody has asked for since. They
+    /// may have happened: where that is remembered for ever, they stay.
+    fn drop_lost(&self, tx: &Tx<'_>, own: &Owner, until: WallMs) -> Result<usize, OutboxError> {
+        let mut lives = Lives::new(tx.connection, own, tx.boot, tx.now.uptime);
+        let mut old = tx.connection.prepare_cached(
+            "SELECT seq, scope FROM inbox INDEXED BY inbox_running
+         WHERE state = 'running' AND policy = 'at_least_once' AND began_wall < ?1
+         ORDER BY began_wall",
+        )?;
+        let old: Vec<(i64, String)> = old
+            .query_map([until.0], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<Result<_, _>>()?;
+        let mut dropped = 0;
+        for (seq, scope) in old {
+            let keep = self.0.get(&scope).unwrap_or(&DEFAULT);
+            if keep.keys.is_none() {
+                continue;
+            }
+            if dropped == STEP_ROWS {
+                break;
+            }
+            let Some(record) = record::by_seq(tx.connection, seq)? else {
+                continue;
+            };
+            if lives.lost(&record.hold)? {
+                tx.connection
+                    .prepare_cached("DELETE FROM inbox WHERE seq = ?1")?
+                    .execute([seq])?;
+                dropped += 1;
+            }
+        }
+        Ok(dropped)
     }
 
     /// The longest that anything is remembered that has an end.
@@ -124,6 +158,7 @@ fn forget(tx: &Tx<'_>, scope: &str, keep: Keep, now: WallMs) -> rusqlite::Result
         "DELETE FROM inbox WHERE seq IN (
             SELECT seq FROM inbox INDEXED BY inbox_ended WHERE scope = :scope
             AND state = :state AND dropped = :dropped AND ended_wall < :until
+            AND (doubt = 0 OR :doubts)
             ORDER BY ended_wall LIMIT :rows)",
     )?;
     let mut delete = |state: &str, dropped: bool, keys: Duration| {
@@ -132,6 +167,7 @@ fn forget(tx: &Tx<'_>, scope: &str, keep: Keep, now: WallMs) -> rusqlite::Result
             ":state": state,
             ":dropped": dropped,
             ":until": keep.until(now, keys),
+            ":doubts": keep.keys.is_some(),
             ":rows": STEP_ROWS as i64,
         })
     };
@@ -139,38 +175,9 @@ fn forget(tx: &Tx<'_>, scope: &str, keep: Keep, now: WallMs) -> rusqlite::Result
         Some(keys) => delete("done", true, keys)?,
         None => 0,
     };
-    // What came to nothing has no reason to stay for ever.
+    // What came to nothing has no reason to stay for ever; what may have happened has, as what is done.
     let free = delete("free", false, keep.keys.unwrap_or(KEEP_INBOX_KEYS))?;
     Ok(dropped.max(done).max(free))
-}
-
-/// Deletes runs that were lost long ago, that may be repeated, and that nobody has asked for since.
-fn drop_lost(tx: &Tx<'_>, own: &Owner, until: WallMs) -> Result<usize, OutboxError> {
-    let mut lives = Lives::new(tx.connection, own, tx.boot, tx.now.uptime);
-    let mut old = tx.connection.prepare_cached(
-        "SELECT seq FROM inbox INDEXED BY inbox_running
-         WHERE state = 'running' AND policy = 'at_least_once' AND began_wall < ?1
-         ORDER BY began_wall",
-    )?;
-    let old: Vec<i64> = old
-        .query_map([until.0], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
-    let mut dropped = 0;
-    for seq in old {
-        if dropped == STEP_ROWS {
-            break;
-        }
-        let Some(record) = record::by_seq(tx.connection, seq)? else {
-            continue;
-        };
-        if lives.lost(&record.hold)? {
-            tx.connection
-                .prepare_cached("DELETE FROM inbox WHERE seq = ?1")?
-                .execute([seq])?;
-            dropped += 1;
-        }
-    }
-    Ok(dropped)
 }
 
 fn tell(tx: &Tx<'_>, rows: usize) {
