@@ -68,6 +68,7 @@ mod runtime;
 mod store;
 mod trace;
 mod waiting;
+mod weakness;
 
 pub use batch::Batch;
 pub use cancellation::Cancellation;

@@ -1,6 +1,7 @@
 //! What the test binaries share.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub mod attack;
 pub mod sim;
 pub mod vfs;
 

@@ -57,6 +57,7 @@ mod flight;
 mod forms;
 mod gzip;
 mod handler;
+pub mod history;
 mod hostile;
 mod intake;
 mod judge;

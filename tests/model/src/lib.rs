@@ -1,0 +1,1 @@
+//! The rules of delivery as a model, searched exhaustively.
