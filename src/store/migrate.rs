@@ -7,6 +7,7 @@ use rusqlite::Connection;
 
 use super::connection::damaged;
 use super::salvage_rows::is_other_schema;
+use super::transaction::end;
 use crate::error::{OpenError, StorageError};
 
 /// "SubO" in ASCII: marks a file as ours, for `file(1)` and for ourselves.
@@ -85,13 +86,7 @@ pub(super) fn migrate(connection: &Connection) -> Result<bool, OpenError> {
         }
         Ok(new)
     })();
-    let end = if migrated.is_ok() {
-        "COMMIT"
-    } else {
-        "ROLLBACK"
-    };
-    connection.execute_batch(end).map_err(fail)?;
-    migrated
+    end(connection, migrated)
 }
 
 /// The tables, columns, indexes and triggers of a schema, by name.
