@@ -125,7 +125,10 @@ impl App {
                 | StorageError::Unavailable { .. }
                 | StorageError::Indeterminate
         );
-        assert!(self.is_faulty() && typed, "an error of the wrong kind: {storage:?}");
+        assert!(
+            self.is_faulty() && typed,
+            "an error of the wrong kind: {storage:?}"
+        );
     }
 
     /// What a call gave, unless the disk said no.
@@ -204,6 +207,21 @@ impl App {
         })??;
         self.saw(&snapshot);
         Some(snapshot)
+    }
+
+    /// Reads what was read before.
+    pub fn read_again(&self) {
+        let mut keys: Vec<String> = Vec::new();
+        for event in self.log.events() {
+            if let Event::Read { key, .. } = event
+                && !keys.contains(&key)
+            {
+                keys.push(key);
+            }
+        }
+        for key in keys {
+            self.read(SubmissionId::parse(&key).unwrap());
+        }
     }
 
     /// Reads all that is there. Whether something had to be, the list tells.
@@ -319,7 +337,10 @@ impl App {
 
 fn rows(key: &str) -> Vec<AppStatement> {
     vec![
-        AppStatement::new("CREATE TABLE IF NOT EXISTS app_seen (key TEXT PRIMARY KEY)", []),
+        AppStatement::new(
+            "CREATE TABLE IF NOT EXISTS app_seen (key TEXT PRIMARY KEY)",
+            [],
+        ),
         AppStatement::new("INSERT INTO app_seen VALUES (?1)", [key.into()]),
     ]
 }

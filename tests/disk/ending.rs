@@ -28,7 +28,7 @@ pub async fn end(app: &App, ending: Ending) {
     assert_eq!(integrity(app), "ok");
     slots(app);
     inbox(app);
-    app.read_all();
+    app.read_again();
     if ending == Ending::Drive {
         drive(app).await;
     }
@@ -77,7 +77,11 @@ fn inbox(app: &App) {
         let may_run = matches!(answer, InboxAnswer::Run { .. } | InboxAnswer::Busy { .. });
         assert!(!may_run, "{key} runs again: {answer:?}");
         if key == "m2" {
-            assert_eq!(app.rows().contains(&key), is_done, "an effect without its record");
+            assert_eq!(
+                app.rows().contains(&key),
+                is_done,
+                "an effect without its record"
+            );
         }
     }
 }
