@@ -1,11 +1,18 @@
 //! What the attacks have found, each as a test of its own.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use submit_once::{OpenError, StorageError};
 
+use super::app::App;
 use super::ending::{Ending, end};
-use super::life::Stage;
-use super::stages::starts;
-use super::tape::{After, Tape};
+use super::life::{Stage, submission};
+use super::medium::{Files, Medium};
+use super::server::Log;
+use super::stages::{database, folder, starts};
+use super::tape::{After, Beside, Moment, Tape};
+use crate::common::sim::simulate;
 use crate::common::vfs::{self, Mode, Op, Part};
 
 /// The power goes while SQLite writes the first page of a new file, and its first sector stays
@@ -16,14 +23,18 @@ fn a_file_whose_making_was_cut_off_is_made_anew() {
     let mut tried = 0;
     tape.each(|_, medium, moment| {
         let mut files = medium.current();
-        let is_new = files.contains_key(&Part::Journal) && !files.contains_key(&Part::Log);
-        let Some(main) = files.get_mut(&Part::Main).filter(|_| is_new) else {
-            return;
-        };
-        if main.is_empty() {
+        let is_synced = medium
+            .synced()
+            .get(&Part::Main)
+            .is_some_and(|main| !main.is_empty());
+        if let Some(main) = files.get_mut(&Part::Main)
+            && !main.is_empty()
+            && !is_synced
+        {
+            main[..512].fill(0);
+        } else {
             return;
         }
-        main[..512].fill(0);
         let play = |app| async move { end(&app, Ending::Drive).await };
         moment.play(&files, After::Cut, true, play);
         tried += 1;
@@ -64,4 +75,53 @@ fn an_opening_says_what_failed_first() {
             );
         });
     }
+}
+
+/// A process is killed before the first checkpoint of its file, and the power goes in that of the next:
+/// some later pages are on the medium, and the first one isn't.
+fn cut_in_the_first_checkpoint() -> (Files, Moment) {
+    let folder = folder();
+    let path = database(folder.path());
+    let mut left = None;
+    simulate(1, |world| {
+        let left = &mut left;
+        async move {
+            let app = App::after(&world, &path, &Log::default());
+            app.open();
+            app.submit(submission("first")).unwrap();
+            let folder = path.parent().unwrap();
+            let moment = Moment {
+                beside: Arc::new(Beside::read(folder)),
+                notes: app.log.all(),
+                elapsed: Duration::ZERO,
+            };
+            *left = Some((Medium::of(folder).current(), moment));
+            app.close();
+        }
+    });
+    let (mut files, moment) = left.unwrap();
+    let main = files.get_mut(&Part::Main).unwrap();
+    assert_eq!(main.len(), 4_096, "nothing but its first page");
+    main.resize(20 * 4_096, 0);
+    (files, moment)
+}
+
+/// All is in the log: that is no damage, and nothing is in doubt for it.
+#[test]
+fn a_first_checkpoint_that_was_cut_off_is_done_again() {
+    let (files, moment) = cut_in_the_first_checkpoint();
+    moment.play(&files, After::Cut, true, |app| async move {
+        end(&app, Ending::Drive).await;
+    });
+}
+
+/// Nothing is in the log: then it is damage, and not a new file.
+#[test]
+fn an_empty_header_without_a_log_that_counts_is_damage() {
+    let (mut files, moment) = cut_in_the_first_checkpoint();
+    files.insert(Part::Log, vec![7; 100]);
+    moment.play(&files, After::Cut, true, |app| async move {
+        let report = app.try_open().unwrap().open_report();
+        assert!(report.salvaged.is_some() && !report.created, "{report:?}");
+    });
 }

@@ -133,7 +133,7 @@ impl Medium {
         let mut files = Files::new();
         let mut told = String::new();
         let flip = |told: &mut String, of: u64| {
-            let kept = random.next() % of != 0;
+            let kept = !random.next().is_multiple_of(of);
             told.push(if kept { '1' } else { '0' });
             kept
         };

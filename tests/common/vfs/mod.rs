@@ -9,6 +9,7 @@
 mod calls;
 mod faults;
 
+#[allow(unused_imports, reason = "each test binary uses its part")]
 pub use faults::{Change, Faults, Mode, Op, Part};
 
 use std::collections::HashMap;
