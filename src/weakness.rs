@@ -16,6 +16,8 @@ pub(crate) enum Weakness {
     NoCheckpointAtOpen,
     /// A lease is over at once.
     LeaseZero,
+    /// An owner counts as dead though its lock is held.
+    HeldLockIsDead,
     /// A final state may change.
     NoTerminalGuard,
     /// The last connection to close deletes the log.
@@ -31,6 +33,7 @@ impl Weakness {
             Self::NoBootWrite => "no-boot-write",
             Self::NoCheckpointAtOpen => "no-checkpoint-at-open",
             Self::LeaseZero => "lease-zero",
+            Self::HeldLockIsDead => "held-lock-is-dead",
             Self::NoTerminalGuard => "no-terminal-guard",
             Self::NoPersistWal => "no-persist-wal",
         }

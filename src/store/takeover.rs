@@ -14,6 +14,7 @@ use crate::model::state::{AttemptMark, Ending, Event, Proof, Then};
 use crate::model::submission::Effect;
 use crate::policy::limits::{LOOK_FOR_DEAD_EVERY, Limits};
 use crate::trace::Told;
+use crate::weakness::{self, Weakness};
 
 /// Takes over what dead owners, and frozen ones whose lease is out, have in flight. Returns when to
 /// look again, if another owner still has something.
@@ -61,7 +62,7 @@ pub(super) fn take_over(
 }
 
 fn lease_out(tx: &Tx<'_>, other: &Other) -> bool {
-    tx.now.uptime > other.lease
+    tx.now.uptime > other.lease || weakness::is_out(Weakness::LeaseZero)
 }
 
 fn in_flight_of(tx: &Tx<'_>, owner: i64) -> rusqlite::Result<Vec<i64>> {
