@@ -117,7 +117,7 @@ pub fn state(text: &str) -> State {
         "Expired" => State::Expired,
         "Superseded" => State::Superseded,
         "Abandoned" => State::Abandoned,
-        other => panic!("no state: {other}"),
+        _ => panic!("no state: {text}"),
     }
 }
 

@@ -27,8 +27,9 @@ impl Dice {
         (length > 0).then(|| &from[usize::try_from(self.below(length)).unwrap()])
     }
 
-    /// Up to so many milliseconds.
-    pub fn moment(&self, most_ms: u64) -> Duration {
-        Duration::from_micros(self.below(most_ms * 1_000))
+    /// Shorter than this.
+    pub fn moment(&self, most: Duration) -> Duration {
+        let micros = u64::try_from(most.as_micros()).unwrap();
+        Duration::from_micros(self.below(micros.max(1)))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::common::agents::PATIENCE;
 use crate::dice::Dice;
 
 /// Where the next process is killed.
@@ -21,7 +22,7 @@ pub enum End {
     Drained,
 }
 
-/// Points of the process's own, with the last passing that is worth it: a write to the disk of a call,
+/// Points of the process's own, with the last passing that is drawn: a write to the disk of a call,
 /// or a step of its transport.
 const POINTS: [(&str, u64); 9] = [
     ("open", 12),
@@ -35,17 +36,12 @@ const POINTS: [(&str, u64); 9] = [
     ("close", 6),
 ];
 
-/// Opening takes about ten milliseconds.
-const START_MS: u64 = 12;
-
-/// A few orders and a drain take about as long.
-const WORK_MS: u64 = 16;
-
 impl End {
-    pub fn draw(dice: &Dice) -> Self {
+    /// `pace` is how long an undisturbed process takes to open, and to do its work.
+    pub fn draw(dice: &Dice, pace: (Duration, Duration)) -> Self {
         match dice.below(20) {
-            0..=1 => Self::Starting(dice.moment(START_MS)),
-            2..=11 => Self::Working(dice.moment(WORK_MS)),
+            0..=1 => Self::Starting(dice.moment(pace.0)),
+            2..=11 => Self::Working(dice.moment(pace.1)),
             12 => Self::Begun,
             13 => Self::OnTheWire {
                 after_effect: dice.once_in(2),
@@ -58,13 +54,13 @@ impl End {
         }
     }
 
-    /// When it is over in any case, from the start or from its opening.
-    pub fn latest(self) -> (bool, Duration) {
+    /// Whether its time runs from its start, and how long it is.
+    pub fn time(self) -> (bool, Duration) {
         match self {
             Self::Starting(time) => (true, time),
             Self::Working(time) => (false, time),
             Self::Point(..) | Self::Begun | Self::OnTheWire { .. } | Self::Drained => {
-                (false, Duration::from_millis(60))
+                (false, PATIENCE)
             }
         }
     }

@@ -112,6 +112,12 @@ impl Round {
         Session::open(name, &self.place, &self.diary, &options)
     }
 
+    /// It waits for the others' transactions as long as an app does.
+    fn open_accepter(&self) -> Session<'_> {
+        let options = ["--limits", LONG];
+        Session::open("accepter", &self.place, &self.diary, &options)
+    }
+
     /// The third process accepts one more.
     fn accept(&self, accepter: &mut Session<'_>, number: u64) -> Order {
         let id = accepter.ask(&format!("begin form-{number}")).unwrap();
@@ -145,9 +151,9 @@ impl Round {
     /// Two drain while a third accepts; one of the two is killed meanwhile.
     fn killed(&self) {
         // Slow while its client is there: what lives may take longer than the quiet time.
-        let slow = Behaviour::AnswerLate(self.dice.moment(450));
+        let slow = Behaviour::AnswerLate(self.dice.moment(Duration::from_millis(450)));
         self.diary.server.always(Matcher::Any, slow);
-        let mut accepter = self.open("accepter", &[]);
+        let mut accepter = self.open_accepter();
         let mut dying = Some(self.open("dying", &[]));
         let mut other = self.open("other", &[]);
         let last = self.dice.below(6);
@@ -160,7 +166,7 @@ impl Round {
                 && let Some(dying) = dying.take()
             {
                 // Any moment of what it does now.
-                std::thread::sleep(self.dice.moment(10));
+                std::thread::sleep(self.dice.moment(Duration::from_millis(30)));
                 self.crashed(dying);
             }
         }
@@ -170,7 +176,7 @@ impl Round {
 
     /// Whichever of the two has it on the wire is killed.
     fn killed_on_the_wire(&self) {
-        let mut accepter = self.open("accepter", &[]);
+        let mut accepter = self.open_accepter();
         let mut drainers = vec![self.open("one", &[]), self.open("two", &[])];
         let order = self.accept(&mut accepter, 0);
         self.hold(&order);
@@ -199,7 +205,7 @@ impl Round {
 
     /// One that accepts, and one that is frozen with the order's request on the wire.
     fn freeze_on_the_wire(&self) -> (Session<'_>, Session<'_>, Order) {
-        let mut accepter = self.open("accepter", &[]);
+        let mut accepter = self.open_accepter();
         let mut frozen = self.open("frozen", &[]);
         let order = self.accept(&mut accepter, 0);
         self.hold(&order);
@@ -267,7 +273,7 @@ impl Round {
     }
 
     fn frozen_after_its_last_look(&self) {
-        let mut accepter = self.open("accepter", &[]);
+        let mut accepter = self.open_accepter();
         let mut frozen = self.open("frozen", &["--stand", "checked:2"]);
         let order = self.accept(&mut accepter, 0);
         // Both lines, in the order that they come.
@@ -297,7 +303,7 @@ impl Round {
     }
 
     fn frozen_after_its_claim(&self) {
-        let mut accepter = self.open("accepter", &[]);
+        let mut accepter = self.open_accepter();
         let mut frozen = self.open("frozen", &["--mute"]);
         let order = self.accept(&mut accepter, 0);
         frozen.agent.say("drain-in-background 60000");

@@ -2,6 +2,7 @@
 //! is driven to its end, and all of it judged.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use submit_once_reference_server::history::Event;
@@ -18,17 +19,22 @@ const LIMITS: &str = r#"{"request_timeout":4000,"busy_timeout":1500,"lease":7100
 
 const HOLD: &str = "hold";
 
+/// Longer than this server closes a gate for.
+const GATED: Duration = Duration::from_millis(1_500);
+
 pub struct Story<'a> {
     place: Place,
     diary: &'a Diary,
     dice: Dice,
-    /// What the apps before have in their own tables.
+    /// What has been accepted.
     orders: Vec<Order>,
-    /// Of those, the ones whose submit has not returned.
+    /// What may have been: its submit has not returned.
     unsure: Vec<Order>,
     /// A slot and its ID, where no submit has been tried.
     begun: Option<(String, String)>,
     slots: u64,
+    /// How long a process took to open, and then to do its work: the longest so far.
+    pace: (Duration, Duration),
 }
 
 /// A server that misbehaves, as the dice have it.
@@ -60,7 +66,7 @@ pub fn server(dice: &Dice, seed: u64) -> Options {
 impl<'a> Story<'a> {
     pub fn new(diary: &'a Diary, dice: Dice) -> Self {
         if dice.once_in(4) {
-            let work = Behaviour::WorkLate(dice.moment(20));
+            let work = Behaviour::WorkLate(dice.moment(Duration::from_millis(20)));
             diary.server.always(Matcher::Any, work);
         }
         Self {
@@ -71,12 +77,17 @@ impl<'a> Story<'a> {
             unsure: Vec::new(),
             begun: None,
             slots: 0,
+            pace: (Duration::ZERO, Duration::ZERO),
         }
     }
 
     /// A process, from its start to its kill. True if that was at the named point.
     pub fn live(&mut self, number: u64) -> bool {
-        let end = End::draw(&self.dice);
+        // The first shows how long it takes on this machine.
+        let end = match number {
+            0 => End::Drained,
+            _ => End::draw(&self.dice, self.pace),
+        };
         let mut options = vec!["--limits", LIMITS];
         let point = match end {
             End::Point(name, passing) => format!("{name}:{passing}"),
@@ -86,21 +97,23 @@ impl<'a> Story<'a> {
             options.extend(["--die", &point]);
         }
         let name = format!("process {number}");
+        let began = Instant::now();
         let mut session = Session::launch(name.clone(), &self.place, self.diary, &options);
         let pid = Pid::from_raw(i32::try_from(session.agent.id()).unwrap()).unwrap();
         let (opened, hears) = channel::<()>();
         let chosen = std::thread::scope(|scope| {
-            let (from_start, latest) = end.latest();
+            let (from_start, time) = end.time();
             scope.spawn(move || {
                 let is_open = from_start || hears.recv().is_ok();
                 // Neither a word nor the end of the story: its time is over. The process isn't waited
                 // for before this thread has ended, so its number is still its own.
-                if is_open && hears.recv_timeout(latest) == Err(RecvTimeoutError::Timeout) {
+                if is_open && hears.recv_timeout(time) == Err(RecvTimeoutError::Timeout) {
                     kill_process(pid, Signal::KILL).unwrap();
                 }
             });
             let reached = session.read().is_some_and(|open| {
                 assert_eq!(open, "open");
+                self.pace.0 = self.pace.0.max(began.elapsed());
                 if !from_start {
                     opened.send(()).unwrap();
                 }
@@ -118,6 +131,7 @@ impl<'a> Story<'a> {
 
     /// What the app does. Ends with the process; true if it is at the point that it is to end at.
     fn work(&mut self, session: &mut Session<'_>, end: End) -> Option<bool> {
+        let began = Instant::now();
         if self.dice.once_in(2) {
             session.ask("start")?;
         }
@@ -127,7 +141,10 @@ impl<'a> Story<'a> {
         for _ in 0..=self.dice.below(3) {
             self.order(session)?;
         }
-        if let Some(order) = self.dice.pick(&self.orders).cloned() {
+        for _ in 0..2 {
+            let Some(order) = self.dice.pick(&self.orders).cloned() else {
+                break;
+            };
             if self.dice.once_in(12) && order.lane.is_none() {
                 session.cancel(&order.id)?;
             }
@@ -144,13 +161,11 @@ impl<'a> Story<'a> {
             End::OnTheWire { after_effect } => {
                 self.send(session, after_effect)?;
                 let server = &self.diary.server;
-                let held = server.wait_until_held(HOLD, end.latest().1);
-                if held.is_some() {
-                    return Some(true);
-                }
+                return Some(server.wait_until_held(HOLD, GATED).is_some());
             }
             End::Drained => {
-                session.ask("drain 40")?;
+                session.ask("drain 20000")?;
+                self.pace.1 = self.pace.1.max(began.elapsed());
                 return Some(true);
             }
             End::Point("suspend", _) => {
@@ -161,12 +176,16 @@ impl<'a> Story<'a> {
                 session.ask("start")?;
                 session.ask("close")?;
             }
-            End::Starting(_) | End::Working(_) | End::Point(..) => {
+            End::Point(..) => {
                 session.ask("drain 20000")?;
             }
+            End::Starting(_) | End::Working(_) => {
+                session.ask("drain 20000")?;
+                session.rest();
+            }
         }
-        session.rest();
-        None
+        // It didn't come by so often, and is killed where it is.
+        Some(false)
     }
 
     /// An order of which the server shall not answer the first request.
@@ -214,11 +233,11 @@ impl<'a> Story<'a> {
         self.begun = None;
         let path = format!("/orders/{}", self.slots);
         let order = Order { id, path, lane };
-        self.orders.push(order.clone());
         self.unsure.push(order.clone());
         let told = session.submit(&order)?;
         assert_eq!(told, "Accepted", "{} is new", order.id);
         self.unsure.pop();
+        self.orders.push(order.clone());
         Some(order)
     }
 
@@ -232,6 +251,7 @@ impl<'a> Story<'a> {
         for order in again {
             session.submit(&order)?;
             self.unsure.retain(|unsure| unsure.id != order.id);
+            self.orders.push(order);
         }
         Some(())
     }

@@ -82,6 +82,11 @@ pub fn from_here(name: &str) {
     }
 }
 
+/// The process is to stand somewhere.
+pub fn stands() -> bool {
+    POINT.get().is_some_and(|point| point.then == Then::Stands)
+}
+
 /// Whoever stands goes on.
 pub fn go() {
     if let Some(point) = POINT.get() {
