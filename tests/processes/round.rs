@@ -122,8 +122,12 @@ impl Round {
     fn accept(&self, accepter: &mut Session<'_>, number: u64) -> Order {
         let id = accepter.ask(&format!("begin form-{number}")).unwrap();
         let path = format!("/orders/{number}");
-        let lane = None;
-        let order = Order { id, path, lane };
+        let order = Order {
+            id,
+            path,
+            lane: None,
+            large: None,
+        };
         assert_eq!(accepter.submit(&order).unwrap(), "Accepted");
         order
     }

@@ -14,11 +14,22 @@ pub struct Order {
     pub id: String,
     pub path: String,
     pub lane: Option<String>,
+    /// So many bytes, which the core keeps in a file of their own; otherwise a word.
+    pub large: Option<u64>,
 }
 
 impl Order {
     fn request(&self) -> String {
-        format!("POST {} tea", self.path)
+        format!("POST {} {:?}", self.path, self.large)
+    }
+
+    fn command(&self) -> String {
+        let (id, path) = (&self.id, &self.path);
+        match (&self.lane, self.large) {
+            (Some(lane), _) => format!("submit-in {lane} {id} {path} tea"),
+            (None, Some(bytes)) => format!("submit-large {id} {path} {bytes}"),
+            (None, None) => format!("submit {id} {path} tea"),
+        }
     }
 }
 
@@ -80,11 +91,7 @@ impl<'a> Session<'a> {
     pub fn submit(&mut self, order: &Order) -> Option<String> {
         let (by, key, request) = (self.name.clone(), order.id.clone(), order.request());
         self.diary.note(Event::MaybeAccepted { by, key, request });
-        let (id, path) = (&order.id, &order.path);
-        let told = self.ask(&match &order.lane {
-            Some(lane) => format!("submit-in {lane} {id} {path} tea"),
-            None => format!("submit {id} {path} tea"),
-        })?;
+        let told = self.ask(&order.command())?;
         assert!(
             ["Accepted", "Joined", "Replayed"].contains(&told.as_str()),
             "{}: {told}",

@@ -15,7 +15,7 @@ use crate::ends::End;
 use crate::session::{Order, Session};
 
 /// Times that are as short as the rules allow. The quiet time is far longer than this server works.
-const LIMITS: &str = r#"{"request_timeout":4000,"busy_timeout":1500,"lease":7100,"backoff_first":20,"backoff_most":100,"quiet_time":400}"#;
+const LIMITS: &str = r#"{"request_timeout":4000,"busy_timeout":1500,"lease":7100,"backoff_first":20,"backoff_most":100,"quiet_time":400,"inline_body_bytes":1024}"#;
 
 const HOLD: &str = "hold";
 
@@ -221,9 +221,10 @@ impl<'a> Story<'a> {
 
     /// As the recipe for an app's own tables has it: begin, keep the ID, submit.
     fn order(&mut self, session: &mut Session<'_>) -> Option<Order> {
-        let lane = match self.dice.below(6) {
-            lane @ 0..=1 => Some(format!("till-{lane}")),
-            _ => None,
+        let (lane, large) = match self.dice.below(6) {
+            lane @ 0..=1 => (Some(format!("till-{lane}")), None),
+            2 => (None, Some(2_000)),
+            _ => (None, None),
         };
         if lane.is_some() {
             // Who isn't sure of one in a lane doesn't put another behind it.
@@ -232,7 +233,12 @@ impl<'a> Story<'a> {
         let id = self.begin(session)?;
         self.begun = None;
         let path = format!("/orders/{}", self.slots);
-        let order = Order { id, path, lane };
+        let order = Order {
+            id,
+            path,
+            lane,
+            large,
+        };
         self.unsure.push(order.clone());
         let told = session.submit(&order)?;
         assert_eq!(told, "Accepted", "{} is new", order.id);

@@ -107,17 +107,13 @@ fn run(
         ["submit", id, path, body] => {
             let submission = Submission::post(SubmissionId::parse(id)?, path)
                 .bytes("text/plain", body.as_bytes().to_vec());
-            let receipt = points::within("submit", || outbox.submit(submission))?;
-            points::pass("submitted");
-            format!("{:?}", receipt.kind)
+            submit(outbox, submission)?
         }
         ["submit-in", lane, id, path, body] => {
             let submission = Submission::post(SubmissionId::parse(id)?, path)
                 .bytes("text/plain", body.as_bytes().to_vec())
                 .lane(*lane);
-            let receipt = points::within("submit", || outbox.submit(submission))?;
-            points::pass("submitted");
-            format!("{:?}", receipt.kind)
+            submit(outbox, submission)?
         }
         ["sign-in", account] => {
             outbox.sign_in((*account).to_owned())?;
@@ -158,7 +154,7 @@ fn run(
             let body = vec![b'x'; bytes.parse()?];
             let submission =
                 Submission::post(SubmissionId::parse(id)?, path).bytes("text/plain", body);
-            format!("{:?}", outbox.submit(submission)?.kind)
+            submit(outbox, submission)?
         }
         ["submit-file", id, path, file] => {
             let submission = Submission::post(SubmissionId::parse(id)?, path)
@@ -246,6 +242,12 @@ fn run(
         ["memory"] => memory()?,
         _ => return Err(format!("unknown command {words:?}").into()),
     })
+}
+
+fn submit(outbox: &Outbox, submission: Submission) -> Result<String, submit_once::OutboxError> {
+    let receipt = points::within("submit", || outbox.submit(submission))?;
+    points::pass("submitted");
+    Ok(format!("{:?}", receipt.kind))
 }
 
 /// Everything that there is, as `ID:State`.
