@@ -18,6 +18,8 @@ pub(crate) enum Weakness {
     LeaseZero,
     /// An owner counts as dead though its lock is held.
     HeldLockIsDead,
+    /// A server gets no time to end what it works on.
+    QuietTimeZero,
     /// A final state may change.
     NoTerminalGuard,
     /// The last connection to close deletes the log.
@@ -34,6 +36,7 @@ impl Weakness {
             Self::NoCheckpointAtOpen => "no-checkpoint-at-open",
             Self::LeaseZero => "lease-zero",
             Self::HeldLockIsDead => "held-lock-is-dead",
+            Self::QuietTimeZero => "quiet-time-zero",
             Self::NoTerminalGuard => "no-terminal-guard",
             Self::NoPersistWal => "no-persist-wal",
         }

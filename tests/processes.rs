@@ -20,6 +20,8 @@ mod dice;
 mod ends;
 #[path = "processes/killed.rs"]
 mod killed;
+#[path = "processes/quiet.rs"]
+mod quiet;
 #[path = "processes/round.rs"]
 mod round;
 #[path = "processes/rounds.rs"]
