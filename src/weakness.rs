@@ -16,6 +16,10 @@ pub(crate) enum Weakness {
     NoCheckpointAtOpen,
     /// A lease is over at once.
     LeaseZero,
+    /// An owner counts as dead though its lock is held.
+    HeldLockIsDead,
+    /// A server gets no time to end what it works on.
+    QuietTimeZero,
     /// A final state may change.
     NoTerminalGuard,
     /// The last connection to close deletes the log.
@@ -31,6 +35,8 @@ impl Weakness {
             Self::NoBootWrite => "no-boot-write",
             Self::NoCheckpointAtOpen => "no-checkpoint-at-open",
             Self::LeaseZero => "lease-zero",
+            Self::HeldLockIsDead => "held-lock-is-dead",
+            Self::QuietTimeZero => "quiet-time-zero",
             Self::NoTerminalGuard => "no-terminal-guard",
             Self::NoPersistWal => "no-persist-wal",
         }
