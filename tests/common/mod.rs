@@ -21,6 +21,15 @@ impl Place {
         }
     }
 
+    /// One in memory where the system has such a folder: a kill loses nothing of it, and its syncs cost
+    /// nothing.
+    pub fn in_memory() -> Self {
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Self {
+            folder: folder.unwrap(),
+        }
+    }
+
     pub fn folder(&self) -> PathBuf {
         self.folder.path().to_path_buf()
     }
