@@ -24,6 +24,12 @@ pub(crate) enum Weakness {
     NoTerminalGuard,
     /// The last connection to close deletes the log.
     NoPersistWal,
+    /// Group commit: a caller isn't woken for its turn.
+    NoWakeUp,
+    /// Group commit: a leader leaves those that came meanwhile without one.
+    NoHandOver,
+    /// Group commit: the last leader leaves the lead taken.
+    LeadNeverEnds,
 }
 
 impl Weakness {
@@ -39,6 +45,9 @@ impl Weakness {
             Self::QuietTimeZero => "quiet-time-zero",
             Self::NoTerminalGuard => "no-terminal-guard",
             Self::NoPersistWal => "no-persist-wal",
+            Self::NoWakeUp => "no-wake-up",
+            Self::NoHandOver => "no-hand-over",
+            Self::LeadNeverEnds => "lead-never-ends",
         }
     }
 }
