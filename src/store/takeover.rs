@@ -14,6 +14,7 @@ use crate::model::state::{AttemptMark, Ending, Event, Proof, Then};
 use crate::model::submission::Effect;
 use crate::policy::limits::{LOOK_FOR_DEAD_EVERY, Limits};
 use crate::trace::Told;
+use crate::weakness::{self, Weakness};
 
 /// Takes over what dead owners, and frozen ones whose lease is out, have in flight. Returns when to
 /// look again, if another owner still has something.
@@ -31,7 +32,11 @@ pub(super) fn take_over(
             Life::Dead(_) => (true, true),
             // A lock that is held proves that there was no reboot since; then both uptimes are of
             // one boot, unless the system names no boots. In doubt it keeps what it has.
-            Life::Alive => (false, other.boot == tx.boot && lease_out(tx, &other)),
+            Life::Alive => (
+                false,
+                other.boot == tx.boot && lease_out(tx, &other)
+                    || weakness::is_out(Weakness::AliveIsDead),
+            ),
             // Without its file, it is gone after a reboot, or when its lease is out.
             Life::Unknown => {
                 let gone = other.boot != tx.boot || lease_out(tx, &other);
@@ -75,7 +80,8 @@ fn in_flight_of(tx: &Tx<'_>, owner: i64) -> rusqlite::Result<Vec<i64>> {
 /// is not known. An attempt of a safe method has no effect, however it ended.
 fn lose(tx: &Tx<'_>, seq: i64, ended: bool, limits: &Limits) -> Result<(), OutboxError> {
     let mut row = submissions::by_seq(tx.connection, seq)?;
-    let (event, mark) = match row.effect {
+    let proves = weakness::is_out(Weakness::LostLeaseProves);
+    let (event, mark) = match if proves { Effect::Safe } else { row.effect } {
         Effect::Safe => (
             Event::AttemptEnded(Ending {
                 proves: Proof::NotApplied,
@@ -112,7 +118,10 @@ fn lose(tx: &Tx<'_>, seq: i64, ended: bool, limits: &Limits) -> Result<(), Outbo
             owner_is_dead: ended,
         });
     }
-    let quiet = quiet_time(tx, &row, limits)?;
+    let quiet = match weakness::is_out(Weakness::NoQuietTimeAfterTakeover) {
+        true => Duration::ZERO,
+        false => quiet_time(tx, &row, limits)?,
+    };
     row.owner = None;
     row.fence = None;
     row.want = Want::Nothing;

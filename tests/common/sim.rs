@@ -158,6 +158,10 @@ impl Clock for SimClock {
 pub struct SimEntropy(AtomicU64);
 
 impl SimEntropy {
+    pub fn new(seed: u64) -> Self {
+        Self(AtomicU64::new(seed))
+    }
+
     pub fn next(&self) -> u64 {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
         let mut z = self
