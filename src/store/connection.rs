@@ -22,6 +22,7 @@ use crate::entropy::Entropy;
 use crate::error::{OpenError, StorageError};
 use crate::model::inbox::InboxScope;
 use crate::policy::limits::Limits;
+use crate::weakness::{self, Weakness};
 
 /// What opening needs.
 pub(crate) struct StoreConfig {
@@ -285,7 +286,9 @@ pub(super) fn prepare(connection: &Connection, limits: &Limits) -> Result<(), Op
     set(connection, "cell_size_check", 1)?;
     // After a checkpoint the log is cut to this instead of staying as long as it ever was.
     set(connection, "journal_size_limit", LOG_BYTES)?;
-    persist_wal(connection)?;
+    if !weakness::is_out(Weakness::NoPersistWal) {
+        persist_wal(connection)?;
+    }
     Ok(())
 }
 
