@@ -45,7 +45,7 @@ pub(crate) fn properties() -> Vec<Property<Delivery>> {
         Property::always(CANCEL_STOPS, |_, world| {
             each(world, |one| !one.sent_after_cancel)
         }),
-        Property::always(NEWEST_WINS, |_, world| newest_wins(world)),
+        Property::always(NEWEST_WINS, newest_wins),
         Property::always(HELD_IN_DOUBT, |_, world| {
             each(world, |one| {
                 !is_for_doubt(one.visible) || one.doubt().in_doubt()
@@ -66,8 +66,13 @@ fn each(world: &World, holds: impl Fn(&Submission) -> bool) -> bool {
 /// documented exception; and only by that.
 fn one_effect(of: &Delivery, world: &World, one: &Submission) -> bool {
     let server = &of.setting.server;
-    let exempt = world.exception && !(server.keyed && server.locks && !server.aborts);
+    let together = server.keyed && server.locks && !server.aborts;
+    let exempt = is_excused(of, world) && !together;
     one.effects <= 1 || one.accepts_second || exempt
+}
+
+fn is_excused(of: &Delivery, world: &World) -> bool {
+    world.exception && !of.setting.strict
 }
 
 fn success_happened(one: &Submission) -> bool {
@@ -93,7 +98,7 @@ fn undone_is_undone(one: &Submission) -> bool {
 
 /// Asked where the quiet time covers the network, and no gateway makes copies.
 fn single_flight(of: &Delivery, world: &World, one: &Submission) -> bool {
-    if of.setting.quiet != Quiet::Full || of.setting.copies || world.exception {
+    if of.setting.quiet != Quiet::Full || of.setting.copies || is_excused(of, world) {
         return true;
     }
     let at_once =
@@ -101,8 +106,8 @@ fn single_flight(of: &Delivery, world: &World, one: &Submission) -> bool {
     one.begun().iter().map(at_once).sum::<u32>() <= 1
 }
 
-fn newest_wins(world: &World) -> bool {
+fn newest_wins(of: &Delivery, world: &World) -> bool {
     let newer = &world.submissions[NEWER];
     let succeeded = newer.visible == SubmissionState::Succeeded && !newer.decided;
-    !succeeded || world.exception || world.written_last != Some(OLDER as u8)
+    !succeeded || is_excused(of, world) || world.written_last != Some(OLDER as u8)
 }

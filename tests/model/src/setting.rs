@@ -70,6 +70,8 @@ pub struct Setting {
     pub retries: bool,
     /// The other decisions.
     pub decisions: bool,
+    /// The documented exceptions are no excuse.
+    pub strict: bool,
     /// The rules that are taken out.
     pub without: Rules,
 }
@@ -97,6 +99,7 @@ impl Setting {
             renews: false,
             retries: true,
             decisions: false,
+            strict: false,
             without: Rules::NONE,
         }
     }

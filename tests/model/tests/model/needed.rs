@@ -6,7 +6,7 @@ use submit_once_model::invariants::{
     CANCEL_STOPS, FINAL_IS_FINAL, HELD_IN_DOUBT, NEWEST_WINS, ONE_EFFECT, RETRY_IS_SENT,
     SINGLE_FLIGHT, UNDONE_IS_UNDONE,
 };
-use submit_once_model::{Probe, Quiet, Rule, Server, Setting};
+use submit_once_model::{Probe, Rule, Server, Setting};
 
 use crate::attack::Attack;
 use crate::search::{breaks, holds};
@@ -144,7 +144,7 @@ const DOUBT: [Need; 12] = [
         UNDONE_IS_UNDONE,
         Setting {
             server: Server::FREEZING_UNLOCKED,
-            quiet: Quiet::Off,
+            freezes: true,
             faults: false,
             ..THREE
         },
