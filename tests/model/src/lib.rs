@@ -16,15 +16,19 @@
 //! copies, faults of the disk, clocks, redirects, portals, and the retention of results.
 
 mod client;
+mod hash;
 pub mod invariants;
 mod latest;
 pub mod liveness;
 mod network;
+mod possible;
+mod probe;
 pub mod rule;
 pub mod server;
 pub mod setting;
 pub mod step;
 mod table;
+mod take;
 mod tidy;
 pub mod world;
 
