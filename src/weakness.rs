@@ -20,6 +20,10 @@ pub(crate) enum Weakness {
     NoTerminalGuard,
     /// The last connection to close deletes the log.
     NoPersistWal,
+    /// The next attempt doesn't wait for what the server may still be doing.
+    NoQuietTime,
+    /// An answer that proves its own attempt to be without effect says so of the earlier ones, too.
+    DoubtClearedByAny,
 }
 
 impl Weakness {
@@ -33,6 +37,8 @@ impl Weakness {
             Self::LeaseZero => "lease-zero",
             Self::NoTerminalGuard => "no-terminal-guard",
             Self::NoPersistWal => "no-persist-wal",
+            Self::NoQuietTime => "no-quiet-time",
+            Self::DoubtClearedByAny => "doubt-cleared-by-any",
         }
     }
 }

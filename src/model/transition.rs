@@ -5,6 +5,7 @@ use super::state::{
     Decision, Doubt, Ending, Event, Evidence, HoldReason, IllegalTransition, Proof, RejectReason,
     State, SubmissionState, Then, Transition,
 };
+use crate::weakness::{Weakness, is_out};
 
 /// Decides what an event does to a submission.
 ///
@@ -20,7 +21,12 @@ pub fn next(state: &State, event: Event) -> Result<Transition, IllegalTransition
         | SubmissionState::Cancelled
         | SubmissionState::Expired
         | SubmissionState::Superseded { .. }
-        | SubmissionState::Abandoned => Ok(from_final(state, event)),
+        | SubmissionState::Abandoned => {
+            if is_out(Weakness::NoTerminalGuard) {
+                return from_held(state, HoldReason::Conflict, event);
+            }
+            Ok(from_final(state, event))
+        }
     }
 }
 

@@ -24,6 +24,7 @@ use crate::model::state::{
 use crate::model::submission::Header;
 use crate::policy::classify::{Closes, Counts, Judgement, Settles, Wait};
 use crate::policy::limits::Limits;
+use crate::weakness::{Weakness, is_out};
 
 /// An exchange that has ended, judged.
 #[derive(Clone)]
@@ -100,6 +101,9 @@ fn on_time(
 ) -> Result<(), OutboxError> {
     let judgement = &finished.judgement;
     let since = match judgement.settles {
+        _ if is_out(Weakness::DoubtClearedByAny) && judgement.proves == Proof::NotApplied => {
+            Some(0)
+        }
         Settles::Nothing => None,
         Settles::SinceConsent => Some(row.epoch),
         Settles::Everything => Some(0),
