@@ -91,7 +91,9 @@ fn open_whole(config: &StoreConfig, salvaged: Option<Salvaged>) -> Result<Store,
     let high_water = HighWater::new(&config.path).read();
     salvage::check(&connection, &config.path)?;
     let token = token(config.entropy.as_ref());
-    if !owner::any_alive(&connection, &config.path)? && !weakness::is_out(Weakness::NoCheckpointAtOpen) {
+    if !owner::any_alive(&connection, &config.path)?
+        && !weakness::is_out(Weakness::NoCheckpointAtOpen)
+    {
         connection
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
             .map_err(StorageError::from)?;
@@ -292,7 +294,11 @@ pub(super) fn prepare(connection: &Connection, limits: &Limits) -> Result<(), Op
         return Err(not_taken("journal_mode"));
     }
     // NORMAL lost accepted work in 717 of 1,792 simulated power cuts, FULL in none.
-    let full = if weakness::is_out(Weakness::SyncNormal) { 1 } else { 2 };
+    let full = if weakness::is_out(Weakness::SyncNormal) {
+        1
+    } else {
+        2
+    };
     set(connection, "synchronous", full)?;
     // fsync alone doesn't reach the medium on Apple systems; elsewhere the setting does nothing.
     set(connection, "fullfsync", 1)?;

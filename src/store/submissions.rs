@@ -18,6 +18,8 @@ use crate::model::links::LanePolicy;
 use crate::model::state::{Event, State, SubmissionState, Transition};
 use crate::model::submission::Effect;
 use crate::model::transition::next;
+#[cfg(debug_assertions)]
+use crate::trace;
 use crate::trace::Told;
 
 /// The hot part of a submission.
@@ -227,6 +229,8 @@ pub(super) enum Due {
 /// before [`change`].
 pub(super) fn ask(tx: &Tx<'_>, row: &Row, event: Event) -> Result<Transition, OutboxError> {
     let state = state_of(tx.connection, row)?;
+    #[cfg(debug_assertions)]
+    trace::asked(&state, event);
     Ok(next(&state, event)?)
 }
 

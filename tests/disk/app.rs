@@ -125,7 +125,10 @@ impl App {
                 | StorageError::Unavailable { .. }
                 | StorageError::Indeterminate
         );
-        assert!(self.is_faulty() && typed, "an error of the wrong kind: {storage:?}");
+        assert!(
+            self.is_faulty() && typed,
+            "an error of the wrong kind: {storage:?}"
+        );
     }
 
     /// What a call gave, unless the disk said no.
@@ -319,7 +322,10 @@ impl App {
 
 fn rows(key: &str) -> Vec<AppStatement> {
     vec![
-        AppStatement::new("CREATE TABLE IF NOT EXISTS app_seen (key TEXT PRIMARY KEY)", []),
+        AppStatement::new(
+            "CREATE TABLE IF NOT EXISTS app_seen (key TEXT PRIMARY KEY)",
+            [],
+        ),
         AppStatement::new("INSERT INTO app_seen VALUES (?1)", [key.into()]),
     ]
 }

@@ -75,7 +75,11 @@ fn inbox(app: &App) {
         let may_run = matches!(answer, InboxAnswer::Run { .. } | InboxAnswer::Busy { .. });
         assert!(!may_run, "{key} runs again: {answer:?}");
         if key == "m2" {
-            assert_eq!(app.rows().contains(&key), is_done, "an effect without its record");
+            assert_eq!(
+                app.rows().contains(&key),
+                is_done,
+                "an effect without its record"
+            );
         }
     }
 }

@@ -28,8 +28,9 @@ pub fn restart_then_cut(moment: &Moment, medium: &Medium, with_owners: bool) {
         async move {
             let disk = vfs::disk(&app.database);
             let seen = Arc::clone(&medium);
-            disk.faults
-                .watch(Some(Box::new(move |change| seen.lock().unwrap().apply(change))));
+            disk.faults.watch(Some(Box::new(move |change| {
+                seen.lock().unwrap().apply(change)
+            })));
             app.open();
             app.list();
             again(&app);
@@ -62,15 +63,21 @@ pub fn cut(moment: &Moment, medium: &Medium) {
 
 /// The app, which has had no answer, submits the last one once more.
 fn again(app: &App) {
-    let last = app.log.events().into_iter().rev().find_map(|event| match event {
-        Event::MaybeAccepted { key, by, .. } if by == "app" => Some(key),
-        _ => None,
-    });
+    let last = app
+        .log
+        .events()
+        .into_iter()
+        .rev()
+        .find_map(|event| match event {
+            Event::MaybeAccepted { key, by, .. } if by == "app" => Some(key),
+            _ => None,
+        });
     let Some(key) = last else { return };
     let id = SubmissionId::parse(&key).unwrap();
     let named = NAMES.iter().map(|name| submission(name));
     let one = named.into_iter().find(|one| one.id == id);
-    app.submit(one.unwrap_or_else(|| order("orders", id))).unwrap();
+    app.submit(one.unwrap_or_else(|| order("orders", id)))
+        .unwrap();
 }
 
 #[test]

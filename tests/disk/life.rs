@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use submit_once::{Effect, Header, OutboxError, Resolution, SignOut, Submission, SubmissionId, SubmissionState};
+use submit_once::{
+    Effect, Header, OutboxError, Resolution, SignOut, Submission, SubmissionId, SubmissionState,
+};
 
 use super::app::{ACCOUNT, App};
 use super::server::Note;

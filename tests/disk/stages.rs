@@ -90,7 +90,10 @@ pub fn starts() -> Vec<Start> {
             }
         });
         let next = next.into_inner().unwrap().unwrap();
-        starts.lock().unwrap().push(std::mem::replace(&mut start, next));
+        starts
+            .lock()
+            .unwrap()
+            .push(std::mem::replace(&mut start, next));
     }
     Arc::into_inner(starts).unwrap().into_inner().unwrap()
 }

@@ -102,7 +102,11 @@ fn some(moments: &[(Medium, Moment)]) -> impl Iterator<Item = &(Medium, Moment)>
     let apart = moments.len().saturating_sub(1).max(1).div_ceil(CUTS - 1);
     let last = moments.len() - 1;
     let chosen = move |(n, _): &(usize, _)| n % apart == 0 || *n == last;
-    moments.iter().enumerate().filter(chosen).map(|(_, one)| one)
+    moments
+        .iter()
+        .enumerate()
+        .filter(chosen)
+        .map(|(_, one)| one)
 }
 
 /// Says which part of an attack it was, if this panics.

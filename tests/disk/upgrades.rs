@@ -62,8 +62,10 @@ fn golden(schema: usize) -> TempDir {
         sql.execute_batch(tables).unwrap();
         sql.execute_batch(rows).unwrap();
     }
-    sql.pragma_update(None, "application_id", 0x5375_624f).unwrap();
-    sql.pragma_update(None, "user_version", schema as i64).unwrap();
+    sql.pragma_update(None, "application_id", 0x5375_624f)
+        .unwrap();
+    sql.pragma_update(None, "user_version", schema as i64)
+        .unwrap();
     sql.close().unwrap();
     folder
 }
@@ -71,7 +73,12 @@ fn golden(schema: usize) -> TempDir {
 /// What had happened by then.
 fn past(schema: usize) -> Vec<Note> {
     let mut events = Vec::new();
-    for name in ["golden waiting", "golden doubt", "golden settled", "golden cancelled"] {
+    for name in [
+        "golden waiting",
+        "golden doubt",
+        "golden settled",
+        "golden cancelled",
+    ] {
         events.push(Event::Accepted {
             by: "app".to_owned(),
             key: id(name).to_string(),
@@ -121,7 +128,11 @@ type Moments = Vec<(Medium, Moment)>;
 
 /// Opens a file while a call fails, and then on a disk that is well. Gives the calls of the first
 /// opening, and what it did to the files.
-fn upgrade(golden: &Path, schema: usize, fails: Option<(usize, Mode)>) -> (Vec<(Op, Part)>, Moments) {
+fn upgrade(
+    golden: &Path,
+    schema: usize,
+    fails: Option<(usize, Mode)>,
+) -> (Vec<(Op, Part)>, Moments) {
     let folder = folder();
     copy(golden, folder.path());
     let path = database(folder.path());
@@ -214,8 +225,10 @@ fn a_newer_schema_is_refused_and_its_file_stays_as_it_is() {
     let path = database(golden.path());
     let newer = SCHEMAS.len() + 1;
     let sql = Connection::open(&path).unwrap();
-    sql.execute_batch("CREATE TABLE later (a INTEGER) STRICT").unwrap();
-    sql.pragma_update(None, "user_version", newer as i64).unwrap();
+    sql.execute_batch("CREATE TABLE later (a INTEGER) STRICT")
+        .unwrap();
+    sql.pragma_update(None, "user_version", newer as i64)
+        .unwrap();
     sql.close().unwrap();
     let before = std::fs::read(&path).unwrap();
     simulate(1, |world| async move {

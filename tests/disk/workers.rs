@@ -22,7 +22,10 @@ pub fn work<'a>(give_all: impl FnOnce(&mut dyn FnMut(String, Box<dyn FnOnce() + 
         give_all(&mut |what, job| give.send((what, job)).unwrap());
         drop(give);
     });
-    assert!(!failed.load(Ordering::SeqCst), "an attack got through, see above");
+    assert!(
+        !failed.load(Ordering::SeqCst),
+        "an attack got through, see above"
+    );
 }
 
 fn run_all(jobs: &Mutex<Receiver<Job<'_>>>, failed: &AtomicBool) {

@@ -206,7 +206,10 @@ unsafe extern "C" fn write(file: Raw, bytes: *const c_void, length: c_int, at: i
     let (code, written) = unsafe {
         let code = opened.system().xWrite.unwrap()(file, bytes, length, at);
         let written = usize::try_from(length).unwrap();
-        (code, std::slice::from_raw_parts(bytes.cast::<u8>(), written))
+        (
+            code,
+            std::slice::from_raw_parts(bytes.cast::<u8>(), written),
+        )
     };
     if code == ffi::SQLITE_OK && disk.faults.is_watched() {
         disk.faults.tell(&Change::Written {
