@@ -11,9 +11,8 @@
 
 mod common;
 
-#[path = "world/agents.rs"]
-#[allow(dead_code, reason = "shared with another binary")]
-mod agents;
+use common::agents;
+
 #[path = "mutants/classifier.rs"]
 mod classifier;
 #[path = "logic/doubt.rs"]
