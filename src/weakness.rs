@@ -20,6 +20,10 @@ pub(crate) enum Weakness {
     NoTerminalGuard,
     /// The last connection to close deletes the log.
     NoPersistWal,
+    /// The row checksum isn't compared before a send.
+    UncheckedRows,
+    /// A redirect is followed to any origin.
+    RedirectsAnywhere,
     /// A cancel looks at the open attempt alone.
     CancelForgetsDoubt,
     /// A refusal says something of earlier attempts, too.
@@ -55,6 +59,8 @@ impl Weakness {
             Self::LeaseZero => "lease-zero",
             Self::NoTerminalGuard => "no-terminal-guard",
             Self::NoPersistWal => "no-persist-wal",
+            Self::UncheckedRows => "unchecked-rows",
+            Self::RedirectsAnywhere => "redirects-anywhere",
             Self::CancelForgetsDoubt => "cancel-forgets-doubt",
             Self::RefusalForgetsDoubt => "refusal-forgets-doubt",
             Self::LostLeaseProves => "lost-lease-proves",
