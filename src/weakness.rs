@@ -16,10 +16,20 @@ pub(crate) enum Weakness {
     NoCheckpointAtOpen,
     /// A lease is over at once.
     LeaseZero,
+    /// An owner counts as dead though its lock is held.
+    HeldLockIsDead,
+    /// A server gets no time to end what it works on.
+    QuietTimeZero,
     /// A final state may change.
     NoTerminalGuard,
     /// The last connection to close deletes the log.
     NoPersistWal,
+    /// Group commit: a caller isn't woken for its turn.
+    NoWakeUp,
+    /// Group commit: a leader leaves those that came meanwhile without one.
+    NoHandOver,
+    /// Group commit: the last leader leaves the lead taken.
+    LeadNeverEnds,
     /// The row checksum isn't compared before a send.
     UncheckedRows,
     /// A redirect is followed to any origin.
@@ -42,10 +52,6 @@ pub(crate) enum Weakness {
     NoFence,
     /// The result isn't kept with the final state.
     ResultIsDropped,
-    /// What was taken over goes at once.
-    NoQuietTimeAfterTakeover,
-    /// A held lock says nothing about its owner.
-    AliveIsDead,
 }
 
 impl Weakness {
@@ -57,8 +63,13 @@ impl Weakness {
             Self::NoBootWrite => "no-boot-write",
             Self::NoCheckpointAtOpen => "no-checkpoint-at-open",
             Self::LeaseZero => "lease-zero",
+            Self::HeldLockIsDead => "held-lock-is-dead",
+            Self::QuietTimeZero => "quiet-time-zero",
             Self::NoTerminalGuard => "no-terminal-guard",
             Self::NoPersistWal => "no-persist-wal",
+            Self::NoWakeUp => "no-wake-up",
+            Self::NoHandOver => "no-hand-over",
+            Self::LeadNeverEnds => "lead-never-ends",
             Self::UncheckedRows => "unchecked-rows",
             Self::RedirectsAnywhere => "redirects-anywhere",
             Self::CancelForgetsDoubt => "cancel-forgets-doubt",
@@ -70,8 +81,6 @@ impl Weakness {
             Self::ConsentStays => "consent-stays",
             Self::NoFence => "no-fence",
             Self::ResultIsDropped => "result-is-dropped",
-            Self::NoQuietTimeAfterTakeover => "no-quiet-time-after-takeover",
-            Self::AliveIsDead => "alive-is-dead",
         }
     }
 }

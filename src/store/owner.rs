@@ -20,6 +20,7 @@ use super::file::beside;
 use super::writer::Tx;
 use crate::clock::UptimeMs;
 use crate::error::{OpenError, OutboxError, StorageError};
+use crate::weakness::{self, Weakness};
 
 /// This outbox, as others see it.
 pub(super) struct Owner {
@@ -143,6 +144,9 @@ pub(super) fn life_of(folder: &Path, token: &str) -> Result<Life, StorageError> 
     // Shared: two that look at once don't take each other for the owner.
     match flock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => Ok(Life::Dead(LockFile { path, _file: file })),
+        Err(Errno::WOULDBLOCK) if weakness::is_out(Weakness::HeldLockIsDead) => {
+            Ok(Life::Dead(LockFile { path, _file: file }))
+        }
         Err(Errno::WOULDBLOCK) => Ok(Life::Alive),
         Err(error) => Err(unavailable(&error)),
     }

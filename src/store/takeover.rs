@@ -32,11 +32,7 @@ pub(super) fn take_over(
             Life::Dead(_) => (true, true),
             // A lock that is held proves that there was no reboot since; then both uptimes are of
             // one boot, unless the system names no boots. In doubt it keeps what it has.
-            Life::Alive => (
-                false,
-                other.boot == tx.boot && lease_out(tx, &other)
-                    || weakness::is_out(Weakness::AliveIsDead),
-            ),
+            Life::Alive => (false, other.boot == tx.boot && lease_out(tx, &other)),
             // Without its file, it is gone after a reboot, or when its lease is out.
             Life::Unknown => {
                 let gone = other.boot != tx.boot || lease_out(tx, &other);
@@ -66,7 +62,7 @@ pub(super) fn take_over(
 }
 
 fn lease_out(tx: &Tx<'_>, other: &Other) -> bool {
-    tx.now.uptime > other.lease
+    tx.now.uptime > other.lease || weakness::is_out(Weakness::LeaseZero)
 }
 
 fn in_flight_of(tx: &Tx<'_>, owner: i64) -> rusqlite::Result<Vec<i64>> {
@@ -121,10 +117,7 @@ fn lose(tx: &Tx<'_>, seq: i64, ended: bool, limits: &Limits) -> Result<(), Outbo
             owner_is_dead: ended,
         });
     }
-    let quiet = match weakness::is_out(Weakness::NoQuietTimeAfterTakeover) {
-        true => Duration::ZERO,
-        false => quiet_time(tx, &row, limits)?,
-    };
+    let quiet = quiet_time(tx, &row, limits)?;
     row.owner = None;
     row.fence = None;
     row.want = Want::Nothing;
@@ -138,6 +131,9 @@ fn lose(tx: &Tx<'_>, seq: i64, ended: bool, limits: &Limits) -> Result<(), Outbo
 
 /// How long the server may still be working on an attempt that got no answer.
 pub(super) fn quiet_time(tx: &Tx<'_>, row: &Row, limits: &Limits) -> rusqlite::Result<Duration> {
+    if weakness::is_out(Weakness::QuietTimeZero) {
+        return Ok(Duration::ZERO);
+    }
     let profile = profiles::read(tx.connection, row.profile)?;
     Ok(limits.quiet_time.unwrap_or(profile.quiet_time))
 }

@@ -1,6 +1,7 @@
 //! What the test binaries share.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub mod agents;
 pub mod attack;
 pub mod sim;
 pub mod vfs;
@@ -21,13 +22,13 @@ impl Place {
         }
     }
 
-    /// In memory, where the system has a folder there: quicker, and as good where nothing is cut off.
+    /// One in memory where the system has such a folder: a kill loses nothing of it, and its syncs cost
+    /// nothing.
     pub fn in_memory() -> Self {
-        let folder = match tempfile::tempdir_in("/dev/shm") {
-            Ok(folder) => folder,
-            Err(_) => tempfile::tempdir().unwrap(),
-        };
-        Self { folder }
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Self {
+            folder: folder.unwrap(),
+        }
     }
 
     pub fn folder(&self) -> PathBuf {

@@ -158,7 +158,7 @@ impl Clock for SimClock {
 pub struct SimEntropy(AtomicU64);
 
 impl SimEntropy {
-    pub fn new(seed: u64) -> Self {
+    pub fn seeded(seed: u64) -> Self {
         Self(AtomicU64::new(seed))
     }
 

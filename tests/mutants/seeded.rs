@@ -50,12 +50,12 @@ const MUTANTS: [(&str, &str, &str); 11] = [
         "tests/logic/replay.rs",
     ),
     (
-        "no-quiet-time-after-takeover",
+        "quiet-time-zero",
         "takeovers::what_a_dead_process_had_on_the_wire_waits_the_quiet_time",
         "tests/mutants/takeovers.rs",
     ),
     (
-        "alive-is-dead",
+        "held-lock-is-dead",
         "takeovers::what_a_living_process_has_on_the_wire_is_left_to_it",
         "tests/mutants/takeovers.rs",
     ),
