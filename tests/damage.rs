@@ -10,9 +10,6 @@
 
 mod common;
 
-#[path = "world/agents.rs"]
-#[allow(dead_code, reason = "shared with another binary")]
-mod agents;
 #[path = "damage/base.rs"]
 mod base;
 #[path = "damage/deliver.rs"]

@@ -10,9 +10,8 @@
 
 mod common;
 
-#[path = "world/agents.rs"]
-#[allow(dead_code, reason = "shared with another binary")]
-mod agents;
+use common::agents;
+
 #[path = "hostile/answers.rs"]
 mod answers;
 #[path = "hostile/case.rs"]

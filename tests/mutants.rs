@@ -11,9 +11,6 @@
 
 mod common;
 
-#[path = "world/agents.rs"]
-#[allow(dead_code, reason = "shared with another binary")]
-mod agents;
 #[path = "mutants/classifier.rs"]
 mod classifier;
 #[path = "logic/doubt.rs"]

@@ -5,7 +5,7 @@ use super::state::{
     Decision, Doubt, Ending, Event, Evidence, HoldReason, IllegalTransition, Proof, RejectReason,
     State, SubmissionState, Then, Transition,
 };
-use crate::weakness::{Weakness, is_out};
+use crate::weakness::{self, Weakness};
 
 /// Decides what an event does to a submission.
 ///
@@ -22,7 +22,7 @@ pub fn next(state: &State, event: Event) -> Result<Transition, IllegalTransition
         | SubmissionState::Expired
         | SubmissionState::Superseded { .. }
         | SubmissionState::Abandoned => {
-            if is_out(Weakness::NoTerminalGuard) {
+            if weakness::is_out(Weakness::NoTerminalGuard) {
                 return from_held(state, HoldReason::Conflict, event);
             }
             Ok(from_final(state, event))
@@ -175,7 +175,7 @@ fn attempt_ended(
             visible(&after, SubmissionState::Pending)
         }
         Then::Refuse(_) | Then::Hold(HoldReason::Conflict | HoldReason::OutcomeUnknown)
-            if doubt.in_doubt() && !is_out(Weakness::RefusalForgetsDoubt) =>
+            if doubt.in_doubt() && !weakness::is_out(Weakness::RefusalForgetsDoubt) =>
         {
             hold(&after, HoldReason::OutcomeUnknown)
         }
@@ -382,7 +382,7 @@ fn open(state: &State) -> Transition {
 }
 
 fn cancel(state: &State) -> Transition {
-    if state.doubt.in_doubt() && !is_out(Weakness::CancelForgetsDoubt) {
+    if state.doubt.in_doubt() && !weakness::is_out(Weakness::CancelForgetsDoubt) {
         hold(state, HoldReason::CancelRequested)
     } else {
         visible(state, SubmissionState::Cancelled)

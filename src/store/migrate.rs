@@ -7,8 +7,9 @@ use rusqlite::Connection;
 
 use super::connection::damaged;
 use super::salvage_rows::is_other_schema;
+use super::transaction::end;
 use crate::error::{OpenError, StorageError};
-use crate::weakness::{Weakness, is_out};
+use crate::weakness::{self, Weakness};
 
 /// "SubO" in ASCII: marks a file as ours, for `file(1)` and for ourselves.
 pub(super) const APPLICATION_ID: i32 = 0x5375_624f;
@@ -76,7 +77,7 @@ pub(super) fn migrate(connection: &Connection) -> Result<bool, OpenError> {
                 }
             })?;
         }
-        if is_out(Weakness::NoTerminalGuard) {
+        if weakness::is_out(Weakness::NoTerminalGuard) {
             // The second lock of the same door.
             connection
                 .execute_batch("DROP TRIGGER IF EXISTS submission_final")
@@ -92,13 +93,7 @@ pub(super) fn migrate(connection: &Connection) -> Result<bool, OpenError> {
         }
         Ok(new)
     })();
-    let end = if migrated.is_ok() {
-        "COMMIT"
-    } else {
-        "ROLLBACK"
-    };
-    connection.execute_batch(end).map_err(fail)?;
-    migrated
+    end(connection, migrated)
 }
 
 /// The tables, columns, indexes and triggers of a schema, by name.

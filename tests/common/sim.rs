@@ -39,7 +39,7 @@ pub fn simulate<F: Future<Output = ()>>(seed: u64, body: impl FnOnce(World) -> F
         let world = World {
             network: Arc::new(SimNetwork::new(&clock)),
             clock,
-            entropy: Arc::new(SimEntropy(AtomicU64::new(seed))),
+            entropy: Arc::new(SimEntropy::new(seed)),
             vfs: None,
         };
         body(world).await;
@@ -158,7 +158,7 @@ impl Clock for SimClock {
 pub struct SimEntropy(AtomicU64);
 
 impl SimEntropy {
-    pub fn seeded(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Self(AtomicU64::new(seed))
     }
 

@@ -22,7 +22,7 @@ pub struct Dice(SimEntropy);
 
 impl Dice {
     pub fn new(seed: u64, number: u64) -> Self {
-        Self(SimEntropy::seeded(seed.wrapping_mul(1_000_003) ^ number))
+        Self(SimEntropy::new(seed.wrapping_mul(1_000_003) ^ number))
     }
 
     pub fn below(&self, end: usize) -> usize {

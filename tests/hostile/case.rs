@@ -8,7 +8,7 @@ use submit_once::{
 };
 use submit_once_reference_server::{Behaviour, Matcher, ReferenceServer};
 
-use crate::agents::{PATIENCE, assert_converged, server};
+use crate::common::agents::{PATIENCE, assert_converged, server};
 use crate::secrets::{ACCOUNT, Said, order, sign_in};
 use crate::stage::{Stage, telling_limits};
 
