@@ -28,6 +28,10 @@ pub(crate) enum Weakness {
     NoHandOver,
     /// Group commit: the last leader leaves the lead taken.
     LeadNeverEnds,
+    /// The row checksum isn't compared before a send.
+    UncheckedRows,
+    /// A redirect is followed to any origin.
+    RedirectsAnywhere,
     /// A cancel looks at the open attempt alone.
     CancelForgetsDoubt,
     /// A refusal says something of earlier attempts, too.
@@ -67,6 +71,8 @@ impl Weakness {
             Self::NoWakeUp => "no-wake-up",
             Self::NoHandOver => "no-hand-over",
             Self::LeadNeverEnds => "lead-never-ends",
+            Self::UncheckedRows => "unchecked-rows",
+            Self::RedirectsAnywhere => "redirects-anywhere",
             Self::CancelForgetsDoubt => "cancel-forgets-doubt",
             Self::RefusalForgetsDoubt => "refusal-forgets-doubt",
             Self::LostLeaseProves => "lost-lease-proves",

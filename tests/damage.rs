@@ -10,8 +10,6 @@
 
 mod common;
 
-use common::agents;
-
 #[path = "damage/base.rs"]
 mod base;
 #[path = "damage/deliver.rs"]

@@ -11,8 +11,6 @@
 
 mod common;
 
-use common::agents;
-
 #[path = "mutants/classifier.rs"]
 mod classifier;
 #[path = "logic/doubt.rs"]

@@ -76,8 +76,11 @@ fn in_flight_of(tx: &Tx<'_>, owner: i64) -> rusqlite::Result<Vec<i64>> {
 /// is not known. An attempt of a safe method has no effect, however it ended.
 fn lose(tx: &Tx<'_>, seq: i64, ended: bool, limits: &Limits) -> Result<(), OutboxError> {
     let mut row = submissions::by_seq(tx.connection, seq)?;
-    let proves = weakness::is_out(Weakness::LostLeaseProves);
-    let (event, mark) = match if proves { Effect::Safe } else { row.effect } {
+    let effect = match weakness::is_out(Weakness::LostLeaseProves) {
+        true => Effect::Safe,
+        false => row.effect,
+    };
+    let (event, mark) = match effect {
         Effect::Safe => (
             Event::AttemptEnded(Ending {
                 proves: Proof::NotApplied,

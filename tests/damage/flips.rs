@@ -10,7 +10,7 @@ use submit_once::OpenError;
 
 use crate::base::{self, Base, Files};
 use crate::common::Place;
-use crate::common::attack::Attack;
+use crate::common::attack::{Attack, assert_noticed};
 use crate::common::sim::{SimEntropy, World, simulate};
 
 const DATABASE: &str = "outbox.sqlite3";
@@ -235,4 +235,14 @@ fn no_flipped_byte_sends_what_was_not_accepted() {
          {} requests judged, 0 bad rows sent",
         of(&counts.sent)
     ));
+}
+
+/// What keeps a changed row from being sent.
+#[test]
+fn rows_that_are_not_checked_are_noticed() {
+    assert_noticed(
+        "unchecked-rows",
+        "flips::no_flipped_byte_sends_what_was_not_accepted",
+        "bad rows were sent",
+    );
 }

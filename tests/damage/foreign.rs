@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use submit_once::{Limits, OpenError, Outbox, OutboxConfig, StorageError};
 
-use crate::agents::{Agent, binary};
 use crate::base::{Base, config, files, open};
 use crate::common::Place;
+use crate::common::agents::{Agent, binary};
 use crate::common::sim::{World, order};
 use crate::scenarios::{is_told, is_whole, placed, refusal, with_base};
 

@@ -3,9 +3,9 @@
 use std::fs;
 use std::sync::Arc;
 
-use crate::base::{Base, config, files, lay, open};
+use crate::base::{Base, lay, open};
 use crate::common::Place;
-use crate::common::sim::{drain, simulate};
+use crate::common::sim::drain;
 use crate::scenarios::{is_told, is_whole, placed, with_base};
 
 const LOG: &str = "outbox.sqlite3-wal";
@@ -128,19 +128,5 @@ pub fn no_bodies() {
             .unwrap();
         assert!(!judge.sent().contains(&large.id.to_string()));
         assert!(judge.sent().len() > 10);
-    });
-}
-
-/// Nothing is left but the folder: told from a new one by nothing, and nothing is sent.
-#[test]
-fn a_folder_without_a_database_is_new() {
-    simulate(1, |world| async move {
-        let place = Place::in_memory();
-        let outbox = submit_once::Outbox::open_with(config(&world, &place), world.seams()).unwrap();
-        assert!(outbox.open_report().created);
-        drain(&outbox).await;
-        assert!(world.network.seen().is_empty());
-        drop(outbox);
-        assert!(!files(&place).is_empty());
     });
 }

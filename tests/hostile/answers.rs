@@ -120,6 +120,11 @@ fn framing() -> Vec<Case> {
             ),
         ),
         once(
+            "a length that is too short",
+            End::Done,
+            Behaviour::content_length_too_short(1),
+        ),
+        once(
             "two lengths",
             End::Doubt,
             created("Content-Length: 2\r\nContent-Length: 7\r\n", "{}00000"),
@@ -276,6 +281,14 @@ fn heads() -> Vec<Case> {
                 Piece::EndOfHead,
                 Piece::Body,
             ]),
+        ),
+        once(
+            "an error before the body was read",
+            End::Doubt,
+            Behaviour::ErrorEarly {
+                status: 503,
+                headers: Vec::new(),
+            },
         ),
         once(
             "a wait without end",

@@ -6,8 +6,8 @@ use submit_once_reference_server::{
     Behaviour, Matcher, Options, Piece, ReferenceServer, TestCa, TlsOptions,
 };
 
-use crate::agents::server;
 use crate::case::{Case, End, end_of, own, stage};
+use crate::common::agents::server;
 use crate::secrets::{Said, order};
 use crate::stage::Stage;
 

@@ -6,8 +6,8 @@ use std::net::TcpListener;
 use submit_once::{CertificatePin, TlsConfig, TrustRoots};
 use submit_once_reference_server::{Identity, Options, ReferenceServer, TestCa, TlsOptions};
 
-use crate::agents::PATIENCE;
 use crate::case::{Case, End, end_of, own, stage};
+use crate::common::agents::PATIENCE;
 use crate::secrets::{Said, order, sign_in};
 use crate::stage::Stage;
 

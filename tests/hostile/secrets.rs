@@ -102,3 +102,30 @@ fn files(folder: &Path) -> Vec<PathBuf> {
         })
         .collect()
 }
+
+/// The search finds what is planted, in each of the places where it looks.
+#[test]
+fn a_secret_in_any_place_is_found() {
+    ear::listen();
+    let place = Place::in_memory();
+    for name in [
+        "outbox.sqlite3",
+        "outbox.sqlite3-wal",
+        "outbox.sqlite3-highwater",
+    ] {
+        place.file(name, b"nothing");
+    }
+    let leaks_of = |said: &str| {
+        let padded = Said(format!("{said} {}", " ".repeat(500)));
+        padded.leaks(&place).len()
+    };
+    assert_eq!(leaks_of(""), 0);
+    assert_eq!(leaks_of("Bearer canary-token"), 1);
+    assert_eq!(leaks_of(&format!("{:?}", QUERY.as_bytes())), 1);
+    // A database may keep what was submitted, and no file credentials.
+    place.file("outbox.sqlite3", b"canary-body");
+    assert_eq!(leaks_of(""), 0);
+    place.file("outbox.sqlite3-highwater", b"canary-body");
+    place.file("outbox.sqlite3-wal", b"Bearer canary-token");
+    assert_eq!(leaks_of(""), 2);
+}

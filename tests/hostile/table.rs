@@ -1,7 +1,7 @@
 //! All cases in one table: how each ends, and that nothing leaks.
 
 use crate::case::Case;
-use crate::common::attack::Attack;
+use crate::common::attack::{Attack, assert_noticed};
 use crate::{answers, ear, elsewhere, handshakes};
 
 fn cases() -> Vec<Case> {
@@ -32,4 +32,13 @@ fn no_hostile_server_gets_more_than_one_request_or_learns_a_secret() {
     assert!(cases.len() >= 40);
     assert!(ear::heard().contains("submit_once"), "the ear is deaf");
     attack.report(&format!("{} scenarios, {leaks} leaks", cases.len()));
+}
+
+#[test]
+fn a_redirect_that_is_followed_anywhere_is_noticed() {
+    assert_noticed(
+        "redirects-anywhere",
+        "table::no_hostile_server_gets_more_than_one_request_or_learns_a_secret",
+        "a request went to another server",
+    );
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use submit_once::Fault;
 
-use crate::agents::binary;
+use crate::common::agents::binary;
 use crate::common::attack::{Attack, is_weakened};
 
 const FAULTS: [Fault; 13] = [
