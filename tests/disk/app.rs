@@ -260,7 +260,7 @@ impl App {
     pub fn submitted(&self) -> Vec<String> {
         let mut keys: Vec<String> = Vec::new();
         for event in self.log.events() {
-            if let Event::MaybeAccepted { key, .. } = event
+            if let Event::MaybeAccepted { key, .. } | Event::Accepted { key, .. } = event
                 && !keys.contains(&key)
             {
                 keys.push(key);

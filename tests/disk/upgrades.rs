@@ -48,7 +48,10 @@ const SCHEMAS: [(&str, &str); 5] = [
 ];
 
 /// Torn images of each moment.
-const TORN: u64 = 2;
+const TORN: u64 = 1;
+
+/// After so many runs everything is delivered, too.
+const DRIVEN: usize = 8;
 
 /// A file of a schema, closed by the version that wrote it.
 fn golden(schema: usize) -> TempDir {
@@ -62,10 +65,8 @@ fn golden(schema: usize) -> TempDir {
         sql.execute_batch(tables).unwrap();
         sql.execute_batch(rows).unwrap();
     }
-    sql.pragma_update(None, "application_id", 0x5375_624f)
-        .unwrap();
-    sql.pragma_update(None, "user_version", schema as i64)
-        .unwrap();
+    sql.pragma_update(None, "application_id", 0x5375_624f).unwrap();
+    sql.pragma_update(None, "user_version", schema as i64).unwrap();
     sql.close().unwrap();
     folder
 }
@@ -73,12 +74,7 @@ fn golden(schema: usize) -> TempDir {
 /// What had happened by then.
 fn past(schema: usize) -> Vec<Note> {
     let mut events = Vec::new();
-    for name in [
-        "golden waiting",
-        "golden doubt",
-        "golden settled",
-        "golden cancelled",
-    ] {
+    for name in ["golden waiting", "golden doubt", "golden settled", "golden cancelled"] {
         events.push(Event::Accepted {
             by: "app".to_owned(),
             key: id(name).to_string(),
@@ -132,6 +128,7 @@ fn upgrade(
     golden: &Path,
     schema: usize,
     fails: Option<(usize, Mode)>,
+    ending: Ending,
 ) -> (Vec<(Op, Part)>, Moments) {
     let folder = folder();
     copy(golden, folder.path());
@@ -161,7 +158,7 @@ fn upgrade(
             *made = disk.faults.disarm();
             disk.faults.watch(None);
             app.close();
-            end(&app, Ending::Drive).await;
+            end(&app, ending).await;
             vfs::forget(&app.database);
         }
     });
@@ -174,19 +171,28 @@ fn an_upgrade_from_every_schema_survives_faults_kills_and_cuts_at_every_step() {
     let attack = Attack::begin("V16", "upgrades");
     let random = SimEntropy::new(attack.seed());
     let torn = attack.count(TORN);
-    let (mut calls, mut images) = (0, 0);
+    let (mut calls, mut images, mut runs) = (0, 0, 0);
+    let mut ending = move || {
+        runs += 1;
+        if runs % DRIVEN == 0 {
+            Ending::Drive
+        } else {
+            Ending::Look
+        }
+    };
     let files: Vec<TempDir> = (1..=SCHEMAS.len()).map(golden).collect();
     work(|give| {
         for (schema, golden) in (1..).zip(&files) {
             let golden = golden.path();
-            let (made, moments) = upgrade(golden, schema, None);
+            let (made, moments) = upgrade(golden, schema, None, Ending::Drive);
             calls += made.len();
             for (n, (op, part)) in made.into_iter().enumerate() {
                 for mode in Mode::ALL {
                     if !is_repeat(op, mode) {
+                        let (fails, ending) = (Some((n, mode)), ending());
                         give(
                             format!("schema {schema}, call {n} ({op:?} of {part:?}), {mode:?}"),
-                            Box::new(move || drop(upgrade(golden, schema, Some((n, mode))))),
+                            Box::new(move || drop(upgrade(golden, schema, fails, ending))),
                         );
                     }
                 }
@@ -201,7 +207,8 @@ fn an_upgrade_from_every_schema_survives_faults_kills_and_cuts_at_every_step() {
                 }
                 for (what, files, after) in left {
                     let moment = moment.clone();
-                    let play = |app| async move { end(&app, Ending::Drive).await };
+                    let ending = ending();
+                    let play = move |app| async move { end(&app, ending).await };
                     give(
                         format!("schema {schema}, {what} after change {n}"),
                         Box::new(move || moment.play(&files, after, true, play)),
@@ -225,10 +232,8 @@ fn a_newer_schema_is_refused_and_its_file_stays_as_it_is() {
     let path = database(golden.path());
     let newer = SCHEMAS.len() + 1;
     let sql = Connection::open(&path).unwrap();
-    sql.execute_batch("CREATE TABLE later (a INTEGER) STRICT")
-        .unwrap();
-    sql.pragma_update(None, "user_version", newer as i64)
-        .unwrap();
+    sql.execute_batch("CREATE TABLE later (a INTEGER) STRICT").unwrap();
+    sql.pragma_update(None, "user_version", newer as i64).unwrap();
     sql.close().unwrap();
     let before = std::fs::read(&path).unwrap();
     simulate(1, |world| async move {
