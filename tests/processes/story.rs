@@ -14,10 +14,17 @@ use crate::dice::Dice;
 use crate::ends::End;
 use crate::session::{Order, Session};
 
-/// Times that are as short as the rules allow. The quiet time is far longer than this server works.
-const LIMITS: &str = r#"{"request_timeout":4000,"busy_timeout":1500,"lease":7100,"backoff_first":20,"backoff_most":100,"quiet_time":400,"inline_body_bytes":1024}"#;
+/// Times that are as short as the rules allow. The quiet time is that of servers which lock a key, and far
+/// longer than this one works.
+const LIMITS: &str = r#"{"request_timeout":4000,"busy_timeout":1500,"lease":7100,"backoff_first":20,"backoff_most":100,"quiet_time":1000,"inline_body_bytes":1024}"#;
 
 const HOLD: &str = "hold";
+
+/// As long as a server works on a request at most.
+const SLOW: Duration = Duration::from_millis(200);
+
+/// The latest moment of a kill: the time of a process that isn't waiting for a slow server.
+const LATEST: Duration = Duration::from_millis(60);
 
 /// Longer than this server closes a gate for.
 const GATED: Duration = Duration::from_millis(1_500);
@@ -66,7 +73,7 @@ pub fn server(dice: &Dice, seed: u64) -> Options {
 impl<'a> Story<'a> {
     pub fn new(diary: &'a Diary, dice: Dice) -> Self {
         if dice.once_in(4) {
-            let work = Behaviour::WorkLate(dice.moment(Duration::from_millis(20)));
+            let work = Behaviour::WorkLate(dice.moment(SLOW));
             diary.server.always(Matcher::Any, work);
         }
         Self {
@@ -165,7 +172,7 @@ impl<'a> Story<'a> {
             }
             End::Drained => {
                 session.ask("drain 20000")?;
-                self.pace.1 = self.pace.1.max(began.elapsed());
+                self.pace.1 = self.pace.1.max(began.elapsed().min(LATEST));
                 return Some(true);
             }
             End::Point("suspend", _) => {
