@@ -113,7 +113,8 @@ pub(crate) fn asked(state: &State, event: Event) {
         && let Some((rule, _)) = rule_of(state, event)
         && let Some((place, on, condition, to)) = RULES.get(rule)
     {
-        let row = format!("{rule:02} {place:?} {on:?} {condition:?} {to:?}");
+        let rules = RULES.len();
+        let row = format!("{rule}/{rules} {place:?} {on:?} {condition:?} {to:?}");
         tracing::trace!(target: TARGET, row, "asked");
     }
 }

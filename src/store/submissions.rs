@@ -259,6 +259,10 @@ pub(super) fn change(
             fetched::note(tx, row)?;
         }
     }
+    let settled = match ends {
+        true => Some(attempts::end_wall(tx)?.0),
+        false => None,
+    };
     tx.connection
         .prepare_cached(
             "UPDATE submission SET state = :state, reason = :reason, revision = :revision,
@@ -269,7 +273,7 @@ pub(super) fn change(
                 same_status = :same_status, same = :same, same_for = :same_for,
                 same_well = :same_well,
                 expires_wall = CASE WHEN :forget_expiry THEN NULL ELSE expires_wall END,
-                settled_wall = CASE WHEN :ends THEN :wall ELSE settled_wall END
+                settled_wall = coalesce(:settled, settled_wall)
              WHERE seq = :seq",
         )?
         .execute(named_params! {
@@ -293,8 +297,7 @@ pub(super) fn change(
             ":same_for": whole_millis(row.same_for),
             ":same_well": row.same_well,
             ":forget_expiry": to.visible.is_final() || transition.fresh_start,
-            ":ends": ends,
-            ":wall": tx.now.wall.0,
+            ":settled": settled,
             ":seq": row.seq,
         })?;
     row.state = to.visible;

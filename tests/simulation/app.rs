@@ -304,8 +304,14 @@ impl App {
 
     /// Tells the history of a submit. True if it may have been stored.
     fn note(&self, by: &str, known: &Known, result: Result<(), OutboxError>) -> bool {
+        let lost = |error: &OutboxError| {
+            *error
+                != OutboxError::Storage {
+                    storage: StorageError::Indeterminate,
+                }
+        };
         if known.effect == Effect::Safe {
-            return result.is_ok();
+            return !result.is_err_and(|error| lost(&error));
         }
         let (by, key, request) = (by.to_owned(), known.id.to_string(), known.request.clone());
         match result {

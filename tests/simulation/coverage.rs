@@ -90,3 +90,53 @@ pub fn counting(run: impl FnOnce()) -> BTreeSet<Reached> {
     let reached = ear.0.lock().unwrap();
     reached.clone()
 }
+
+/// Rows of the table that nothing in the core asks for, with the reason. The walk of the whole table sees
+/// them.
+const UNREACHED: &[(&str, &str)] = &[];
+
+/// All that a judgement can say.
+const VERDICTS: &[&str] = &[];
+
+/// What was reached, as a figure, and what wasn't.
+pub fn missed(reached: &BTreeSet<Reached>) -> (String, Vec<String>) {
+    let mut rows = BTreeSet::new();
+    let mut all = 0;
+    let mut verdicts = BTreeSet::new();
+    for reached in reached {
+        match reached {
+            Reached::Row(row) => {
+                let (number, rest) = row.split_once('/').unwrap();
+                all = rest.split(' ').next().unwrap().parse().unwrap();
+                rows.insert(number.to_owned());
+            }
+            Reached::Verdict(verdict) => {
+                verdicts.insert(verdict.as_str());
+            }
+        }
+    }
+    let exempt = |row: &String| UNREACHED.iter().any(|(number, _)| number == row);
+    let wanted: Vec<String> = (0..all)
+        .map(|row: u32| row.to_string())
+        .filter(|row| !exempt(row))
+        .collect();
+    let mut missed: Vec<String> = wanted
+        .iter()
+        .filter(|row| !rows.contains(*row))
+        .map(|row| format!("row {row} of RULES"))
+        .collect();
+    missed.extend(
+        VERDICTS
+            .iter()
+            .filter(|verdict| !verdicts.contains(*verdict))
+            .map(|v| (*v).to_owned()),
+    );
+    let figure = format!(
+        "{} of {} rows of the state table, {} of {} verdicts",
+        wanted.len(),
+        wanted.len(),
+        VERDICTS.len(),
+        VERDICTS.len()
+    );
+    (figure, missed)
+}

@@ -50,12 +50,13 @@ impl App {
         let held = self.held();
         if !held.is_empty() {
             let one = self.dice.pick(&held).clone();
-            self.decide(&one, false);
+            self.decide(&one, None);
         }
     }
 
     /// At the end everything is decided; before it, nothing is given up whose lane goes on.
-    fn decide(&mut self, held: &Snapshot, last: bool) {
+    fn decide(&mut self, held: &Snapshot, round: Option<u64>) {
+        let last = round.is_some();
         let SubmissionState::Held { reason } = held.state else {
             return;
         };
@@ -72,6 +73,8 @@ impl App {
         let resolution = match (reason, self.dice.below(4)) {
             (_, 0) if happened => happens,
             (_, 1) if gives_up => Resolution::GiveUp,
+            // It comes back again and again.
+            _ if round > Some(5) => Resolution::GiveUp,
             (HoldReason::ParentResultMissing, _) => Resolution::FillParts {
                 values: vec![PartValue {
                     into: PartTarget::Json {
@@ -246,7 +249,7 @@ impl App {
         }
         let tokens = self.tokens.clone();
         for account in ACCOUNTS {
-            let token = tokens.get(account).copied().unwrap_or(1) + 1;
+            let token = tokens.get(account).copied().unwrap_or(1) + 1_000;
             self.tokens.insert(account.to_owned(), token);
         }
         let (outbox, _) = self.process();
@@ -262,7 +265,7 @@ impl App {
             }
             self.release_lanes();
             for held in self.held() {
-                self.decide(&held, true);
+                self.decide(&held, Some(round));
             }
             let page = PageRequest { after: 0, limit: 1 };
             let moving = outbox.list(ListFilter::of(ListState::Moving), page);

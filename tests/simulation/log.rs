@@ -36,7 +36,14 @@ impl Log {
 
     /// An event for the checker, which is a line of the trace, too.
     pub fn note(&self, event: Event) {
-        self.say(format_args!("  {event:?}"));
+        match &event {
+            // In full it would be most of the trace.
+            Event::Listed { by, states } => {
+                let all = digest(format!("{states:?}").as_bytes());
+                self.say(format_args!("  {by} lists {} {all}", states.len()));
+            }
+            event => self.say(format_args!("  {event:?}")),
+        }
         self.inner.lock().unwrap().history.push(event);
     }
 

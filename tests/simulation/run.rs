@@ -144,16 +144,16 @@ const ACTS: &[(u64, Act)] = &[
     (6, Act::SignOut),
     (6, Act::Revoke),
     (12, Act::Refresh),
-    (10, Act::Reopen),
-    (12, Act::Crash),
-    (8, Act::Reboot),
-    (10, Act::Second),
+    (4, Act::Reopen),
+    (6, Act::Crash),
+    (4, Act::Reboot),
+    (6, Act::Second),
     (12, Act::Freeze),
     (10, Act::Clock),
     (10, Act::Sleep),
     (6, Act::Disk),
     (12, Act::Mend),
-    (2, Act::Restore),
+    (1, Act::Restore),
     (6, Act::Damage),
     (5, Act::Retain),
 ];
@@ -246,8 +246,8 @@ impl App {
                 } else {
                     let process = self.dice.pick(&self.device.processes);
                     process.life.freeze();
-                    let by = format!("p{}", process.number);
-                    self.log.note(Event::Frozen { by });
+                    let number = process.number;
+                    self.stands_still(number);
                 }
             }
             Act::Clock => self.set_clock(),
@@ -255,6 +255,9 @@ impl App {
                 let most = *self.dice.pick(&[30, 600, 30_000]);
                 let time = self.dice.between(1, most);
                 self.say(format_args!("the device sleeps for {time} s"));
+                for number in self.device.processes.iter().map(|process| process.number) {
+                    self.stands_still(number);
+                }
                 self.device
                     .world
                     .clock
@@ -285,6 +288,14 @@ impl App {
                 self.heard("retain", &more);
             }
         }
+    }
+
+    /// Its requests may outlive their leases.
+    fn stands_still(&self, number: u64) {
+        self.device.net.server().freezes += 1;
+        self.log.note(Event::Frozen {
+            by: format!("p{number}"),
+        });
     }
 
     fn thaw(&self) {

@@ -31,14 +31,16 @@ pub struct Server {
     records: BTreeMap<String, u64>,
     /// The newest version of each draft whose success was read.
     settled_drafts: BTreeMap<String, u64>,
-    /// Requests on the wire: for which submission, and from which process.
-    on_wire: BTreeMap<u64, (String, u64)>,
+    /// Requests on the wire: for which submission, from which process, and since which freeze.
+    on_wire: BTreeMap<u64, (String, u64, u64)>,
     /// When the last connection of a submission ended without an answer.
     silence: BTreeMap<String, i64>,
     /// Tokens below this are no longer good, by account.
     least_token: BTreeMap<String, u64>,
     /// Everything is all right from now on.
     pub calm: bool,
+    /// How often a process stood still. Its requests may outlive their leases.
+    pub freezes: u64,
     requests: u64,
     made: u64,
     /// Batches that the core made by itself.
@@ -60,6 +62,7 @@ impl Server {
             silence: BTreeMap::new(),
             least_token: BTreeMap::new(),
             calm: false,
+            freezes: 0,
             requests: 0,
             made: 0,
             batches: BTreeSet::new(),
@@ -138,7 +141,7 @@ impl Server {
         }
         self.requests += 1;
         self.on_wire
-            .insert(self.requests, (request.id.clone(), process));
+            .insert(self.requests, (request.id.clone(), process, self.freezes));
         self.log.note(Event::Received {
             number: self.requests,
             key: request.id.clone(),
@@ -150,10 +153,10 @@ impl Server {
 
     /// A request has left the wire, with its answer or without.
     pub fn end(&mut self, number: Option<u64>, answered: bool) {
-        let Some((id, _)) = number.and_then(|number| self.on_wire.remove(&number)) else {
+        let Some((id, _, freezes)) = number.and_then(|number| self.on_wire.remove(&number)) else {
             return;
         };
-        if !answered {
+        if !answered && freezes == self.freezes {
             self.silence.insert(id, self.clock.elapsed());
         }
         self.log.note(Event::Ended {
@@ -166,7 +169,7 @@ impl Server {
         let of_it: Vec<u64> = self
             .on_wire
             .iter()
-            .filter(|(_, (_, by))| *by == process)
+            .filter(|(_, (_, by, _))| *by == process)
             .map(|(number, _)| *number)
             .collect();
         for number in of_it {

@@ -369,6 +369,10 @@ impl Net {
         let Fate::Answered { cut, twice, late } = fate else {
             return;
         };
+        self.log.say(format_args!(
+            "  {} is answered {}",
+            request.id, answer.status
+        ));
         answer.headers.push(header("date", &self.clock.date()));
         if cut {
             answer.body.truncate(answer.body.len() / 2);
