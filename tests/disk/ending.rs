@@ -28,7 +28,7 @@ pub async fn end(app: &App, ending: Ending) {
     assert_eq!(integrity(app), "ok");
     slots(app);
     inbox(app);
-    app.read_all();
+    app.read_again();
     if ending == Ending::Drive {
         drive(app).await;
     }

@@ -39,7 +39,10 @@ fn an_opening_says_what_failed_first() {
     let create = &starts[0];
     assert_eq!(create.stage, Stage::Create);
     let made = super::calls::play(create, None, Ending::Look);
-    let reads = made.iter().enumerate().filter(|(_, call)| **call == (Op::Read, Part::Main));
+    let reads = made
+        .iter()
+        .enumerate()
+        .filter(|(_, call)| **call == (Op::Read, Part::Main));
     for (n, _) in reads {
         create.play(|app| async move {
             let disk = vfs::disk(&app.database);

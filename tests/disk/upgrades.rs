@@ -47,6 +47,9 @@ const SCHEMAS: [(&str, &str); 5] = [
     ),
 ];
 
+/// How calls fail: an opening ends at its first failure, so that what fails later is of no matter.
+const MODES: [Mode; 3] = [Mode::Once, Mode::Half, Mode::Full];
+
 /// Torn images of each moment.
 const TORN: u64 = 1;
 
@@ -65,8 +68,10 @@ fn golden(schema: usize) -> TempDir {
         sql.execute_batch(tables).unwrap();
         sql.execute_batch(rows).unwrap();
     }
-    sql.pragma_update(None, "application_id", 0x5375_624f).unwrap();
-    sql.pragma_update(None, "user_version", schema as i64).unwrap();
+    sql.pragma_update(None, "application_id", 0x5375_624f)
+        .unwrap();
+    sql.pragma_update(None, "user_version", schema as i64)
+        .unwrap();
     sql.close().unwrap();
     folder
 }
@@ -74,7 +79,12 @@ fn golden(schema: usize) -> TempDir {
 /// What had happened by then.
 fn past(schema: usize) -> Vec<Note> {
     let mut events = Vec::new();
-    for name in ["golden waiting", "golden doubt", "golden settled", "golden cancelled"] {
+    for name in [
+        "golden waiting",
+        "golden doubt",
+        "golden settled",
+        "golden cancelled",
+    ] {
         events.push(Event::Accepted {
             by: "app".to_owned(),
             key: id(name).to_string(),
@@ -187,7 +197,7 @@ fn an_upgrade_from_every_schema_survives_faults_kills_and_cuts_at_every_step() {
             let (made, moments) = upgrade(golden, schema, None, Ending::Drive);
             calls += made.len();
             for (n, (op, part)) in made.into_iter().enumerate() {
-                for mode in Mode::ALL {
+                for mode in MODES {
                     if !is_repeat(op, mode) {
                         let (fails, ending) = (Some((n, mode)), ending());
                         give(
@@ -218,7 +228,7 @@ fn an_upgrade_from_every_schema_survives_faults_kills_and_cuts_at_every_step() {
             }
         }
     });
-    let (schemas, modes) = (SCHEMAS.len(), Mode::ALL.len());
+    let (schemas, modes) = (SCHEMAS.len(), MODES.len());
     attack.report(&format!(
         "{schemas} of {schemas} schemas, {calls} of {calls} I/O calls x {modes} modes, \
          {images} kills and cuts, 0 lost"
@@ -232,8 +242,10 @@ fn a_newer_schema_is_refused_and_its_file_stays_as_it_is() {
     let path = database(golden.path());
     let newer = SCHEMAS.len() + 1;
     let sql = Connection::open(&path).unwrap();
-    sql.execute_batch("CREATE TABLE later (a INTEGER) STRICT").unwrap();
-    sql.pragma_update(None, "user_version", newer as i64).unwrap();
+    sql.execute_batch("CREATE TABLE later (a INTEGER) STRICT")
+        .unwrap();
+    sql.pragma_update(None, "user_version", newer as i64)
+        .unwrap();
     sql.close().unwrap();
     let before = std::fs::read(&path).unwrap();
     simulate(1, |world| async move {
