@@ -3,11 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Runs a job for each of the numbers below `count`, on so many threads. The first that panics ends it all.
-pub fn side_by_side<T: Send>(
-    threads: usize,
-    count: u64,
-    job: impl Fn(u64) -> T + Sync,
-) -> Vec<T> {
+pub fn side_by_side<T: Send>(threads: usize, count: u64, job: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
     let work = || {
         let mut results = Vec::new();

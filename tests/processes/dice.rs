@@ -10,7 +10,9 @@ impl Dice {
     /// Those of one part of an attack.
     pub fn of(seed: u64, part: u64) -> Self {
         let root = SimEntropy::seeded(seed).next();
-        Self(SimEntropy::seeded(root ^ part.wrapping_mul(0x2545_f491_4f6c_dd1d)))
+        Self(SimEntropy::seeded(
+            root ^ part.wrapping_mul(0x2545_f491_4f6c_dd1d),
+        ))
     }
 
     pub fn below(&self, end: u64) -> u64 {

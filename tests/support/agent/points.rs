@@ -5,7 +5,10 @@
 //! itself, or waits for the command `go`. The calls `open`, `submit`, `settle`, `suspend` and `close` are
 //! passed with each write of SQLite to the disk within them.
 
-#![allow(unsafe_code, reason = "SQLite's system calls are replaced by C functions")]
+#![allow(
+    unsafe_code,
+    reason = "SQLite's system calls are replaced by C functions"
+)]
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
