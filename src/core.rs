@@ -66,10 +66,13 @@ impl Core {
     ) -> Result<(Arc<Self>, OpenReport), OpenError> {
         let checked = Checked::read(&config)?;
         let path = absolute(&config.path)?;
+        if seams.apart {
+            // What shares nothing waits for nobody either.
+            return Self::make(config, checked, path, seams);
+        }
         let mut open = lock(&OPEN);
         let open = open.get_or_insert_with(HashMap::new);
-        if !seams.apart
-            && let Some(core) = open.get(&path).and_then(Weak::upgrade)
+        if let Some(core) = open.get(&path).and_then(Weak::upgrade)
             && core.handles.load(Ordering::Acquire) > 0
             && core.identity == file_identity(&path)
         {
@@ -89,14 +92,21 @@ impl Core {
             };
             return Ok((core, report));
         }
-        let apart = seams.apart;
-        let core = Arc::new(Self::build(config, checked, path.clone(), seams)?);
-        let report = core.engine.parts().store.report().clone();
-        if !apart {
-            open.insert(path, Arc::downgrade(&core));
-        }
+        let (core, report) = Self::make(config, checked, path.clone(), seams)?;
+        open.insert(path, Arc::downgrade(&core));
         open.retain(|_, core| core.strong_count() > 0);
         Ok((core, report))
+    }
+
+    fn make(
+        config: OutboxConfig,
+        checked: Checked,
+        path: PathBuf,
+        seams: Seams,
+    ) -> Result<(Arc<Self>, OpenReport), OpenError> {
+        let core = Self::build(config, checked, path, seams)?;
+        let report = core.engine.parts().store.report().clone();
+        Ok((Arc::new(core), report))
     }
 
     fn build(
@@ -329,6 +339,11 @@ fn absolute(path: &str) -> Result<PathBuf, OpenError> {
     if let Ok(whole) = path.canonicalize() {
         return Ok(whole);
     }
+    // SQLite follows a link to a file that isn't there yet, and puts the log beside that.
+    let path = match (std::fs::read_link(&path), path.parent()) {
+        (Ok(target), Some(folder)) => folder.join(target),
+        _ => path,
+    };
     match (path.parent().map(Path::canonicalize), path.file_name()) {
         (Some(Ok(folder)), Some(name)) => Ok(folder.join(name)),
         _ => Ok(path),

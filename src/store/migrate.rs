@@ -7,7 +7,9 @@ use rusqlite::Connection;
 
 use super::connection::damaged;
 use super::salvage_rows::is_other_schema;
+use super::transaction::end;
 use crate::error::{OpenError, StorageError};
+use crate::weakness::{self, Weakness};
 
 /// "SubO" in ASCII: marks a file as ours, for `file(1)` and for ourselves.
 pub(super) const APPLICATION_ID: i32 = 0x5375_624f;
@@ -75,6 +77,12 @@ pub(super) fn migrate(connection: &Connection) -> Result<bool, OpenError> {
                 }
             })?;
         }
+        if weakness::is_out(Weakness::NoTerminalGuard) {
+            // The second lock of the same door.
+            connection
+                .execute_batch("DROP TRIGGER IF EXISTS submission_final")
+                .map_err(fail)?;
+        }
         if version < known() {
             connection
                 .pragma_update(None, "application_id", APPLICATION_ID)
@@ -85,13 +93,7 @@ pub(super) fn migrate(connection: &Connection) -> Result<bool, OpenError> {
         }
         Ok(new)
     })();
-    let end = if migrated.is_ok() {
-        "COMMIT"
-    } else {
-        "ROLLBACK"
-    };
-    connection.execute_batch(end).map_err(fail)?;
-    migrated
+    end(connection, migrated)
 }
 
 /// The tables, columns, indexes and triggers of a schema, by name.

@@ -14,6 +14,8 @@ use rusqlite::{Connection, OptionalExtension, named_params};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+use super::bodies;
+use super::connection;
 use super::file::beside;
 use super::writer::Tx;
 use crate::clock::UptimeMs;
@@ -86,17 +88,26 @@ pub(super) fn open_alone(database: &Path) -> Result<File, OpenError> {
 
 fn lock_opening(database: &Path, how: FlockOperation) -> Result<File, OpenError> {
     let folder = folder(database);
-    fs::create_dir_all(&folder).map_err(|error| unavailable(&error))?;
+    fs::create_dir_all(&folder).map_err(|error| not_made(&error))?;
     let file = OpenOptions::new()
         .create(true)
         .truncate(false)
         .write(true)
         .open(folder.join(OPENING))
-        .map_err(|error| unavailable(&error))?;
+        .map_err(|error| not_made(&error))?;
     match flock(&file, how) {
         Ok(()) => Ok(file),
         Err(Errno::WOULDBLOCK) => Err(StorageError::Busy.into()),
         Err(error) => Err(unavailable(&error).into()),
+    }
+}
+
+/// It is the first file that an opening makes, so it meets a disk that is full or read-only.
+fn not_made(error: &std::io::Error) -> OpenError {
+    match (bodies::storage(error), connection::unavailable(error)) {
+        (StorageError::Full, _) => StorageError::Full.into(),
+        (_, OpenError::ReadOnly) => OpenError::ReadOnly,
+        _ => unavailable(error).into(),
     }
 }
 

@@ -76,7 +76,11 @@ fn in_flight_of(tx: &Tx<'_>, owner: i64) -> rusqlite::Result<Vec<i64>> {
 /// is not known. An attempt of a safe method has no effect, however it ended.
 fn lose(tx: &Tx<'_>, seq: i64, ended: bool, limits: &Limits) -> Result<(), OutboxError> {
     let mut row = submissions::by_seq(tx.connection, seq)?;
-    let (event, mark) = match row.effect {
+    let effect = match weakness::is_out(Weakness::LostLeaseProves) {
+        true => Effect::Safe,
+        false => row.effect,
+    };
+    let (event, mark) = match effect {
         Effect::Safe => (
             Event::AttemptEnded(Ending {
                 proves: Proof::NotApplied,
@@ -127,9 +131,6 @@ fn lose(tx: &Tx<'_>, seq: i64, ended: bool, limits: &Limits) -> Result<(), Outbo
 
 /// How long the server may still be working on an attempt that got no answer.
 pub(super) fn quiet_time(tx: &Tx<'_>, row: &Row, limits: &Limits) -> rusqlite::Result<Duration> {
-    if weakness::is_out(Weakness::QuietTimeZero) {
-        return Ok(Duration::ZERO);
-    }
     let profile = profiles::read(tx.connection, row.profile)?;
-    Ok(limits.quiet_time.unwrap_or(profile.quiet_time))
+    Ok(profile.quiet(limits.quiet_time))
 }

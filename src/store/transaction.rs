@@ -10,6 +10,7 @@ use rusqlite::Connection;
 use super::Context;
 use super::order::Touched;
 use crate::clock::Now;
+use crate::error::{OpenError, StorageError};
 use crate::trace::{self, Told};
 
 /// An open write transaction. The only way to change the database.
@@ -104,4 +105,22 @@ pub(super) struct Committed {
     /// The last cursor of the change feed, if there are changes.
     pub(super) cursor: Option<i64>,
     pub(super) told: Vec<Told>,
+}
+
+/// Ends a transaction of an opening: commits what has succeeded, and rolls back what has failed.
+pub(super) fn end<T>(connection: &Connection, done: Result<T, OpenError>) -> Result<T, OpenError> {
+    match done {
+        Ok(value) => {
+            connection
+                .execute_batch("COMMIT")
+                .map_err(StorageError::from)?;
+            Ok(value)
+        }
+        Err(error) => {
+            // Where SQLite has rolled back by itself, as it does after an I/O error, this fails. What
+            // failed first is the reason.
+            drop(connection.execute_batch("ROLLBACK"));
+            Err(error)
+        }
+    }
 }

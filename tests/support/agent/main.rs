@@ -239,6 +239,7 @@ fn run(
         }
         ["inbox", words @ ..] => inbox::run(outbox, words)?,
         ["exclusive"] => exclusive(path)?,
+        ["visit", other] => visit(other)?,
         ["memory"] => memory()?,
         _ => return Err(format!("unknown command {words:?}").into()),
     })
@@ -304,6 +305,19 @@ fn exclusive(path: &str) -> Result<String, Box<dyn std::error::Error>> {
     let busy: bool =
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     Ok(if busy { "busy" } else { "free" }.to_owned())
+}
+
+/// What another program does to a database that it takes for its own: it writes, with SQLite's default
+/// settings, and its connection is closed.
+fn visit(path: &str) -> Result<String, Box<dyn std::error::Error>> {
+    let connection = rusqlite::Connection::open(path)?;
+    connection.busy_timeout(Duration::from_secs(5))?;
+    connection.execute_batch(
+        "CREATE TABLE IF NOT EXISTS visit (at TEXT); INSERT INTO visit VALUES (datetime())",
+    )?;
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    connection.close().map_err(|(_, error)| error)?;
+    Ok("visited".to_owned())
 }
 
 /// The greatest resident memory so far, in kB.
