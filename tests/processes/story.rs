@@ -88,8 +88,8 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// A process, from its start to its kill. True if that was at the named point.
-    pub fn live(&mut self, number: u64) -> bool {
+    /// A process, from its start to its kill. Gives the point's name if that was at one.
+    pub fn live(&mut self, number: u64) -> Option<&'static str> {
         // The first shows how long it takes on this machine.
         let end = match number {
             0 => End::Drained,
@@ -133,7 +133,7 @@ impl<'a> Story<'a> {
         session.agent.kill();
         self.diary.server.release_all();
         self.diary.note(Event::Crashed { by: Some(name) });
-        named
+        end.name().filter(|_| named)
     }
 
     /// What the app does. Ends with the process; true if it is at the point that it is to end at.
