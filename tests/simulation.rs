@@ -12,6 +12,8 @@ mod common;
 
 #[path = "simulation/app.rs"]
 mod app;
+#[path = "simulation/clocks.rs"]
+mod clocks;
 #[path = "simulation/coverage.rs"]
 mod coverage;
 #[path = "simulation/decide.rs"]
@@ -20,6 +22,8 @@ mod decide;
 mod device;
 #[path = "simulation/dice.rs"]
 mod dice;
+#[path = "simulation/honest.rs"]
+mod honest;
 #[path = "simulation/kinds.rs"]
 mod kinds;
 #[path = "simulation/log.rs"]

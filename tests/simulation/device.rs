@@ -126,7 +126,7 @@ pub struct Device {
     started: u64,
 }
 
-fn fresh_folder() -> TempDir {
+pub fn fresh_folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() {
         tempfile::tempdir_in(memory).unwrap()

@@ -425,19 +425,24 @@ impl App {
         }
         let Some(which) = self.pick() else { return };
         let id = self.known[which].id;
+        let (table, column) = match self.known[which].submission {
+            Some(_) => ("request", "method"),
+            None => ("record", "body"),
+        };
         let sql = rusqlite::Connection::open(self.device.database()).unwrap();
         sql.busy_timeout(Duration::from_secs(5)).unwrap();
         let trigger: String = sql
             .query_row(
-                "SELECT sql FROM sqlite_schema WHERE name = 'request_frozen'",
-                [],
+                "SELECT sql FROM sqlite_schema WHERE name = ?1",
+                [format!("{table}_frozen")],
                 |row| row.get(0),
             )
             .unwrap();
+        let key = if table == "record" { "batch" } else { "seq" };
         let hex = id.to_string().replace('-', "");
         sql.execute_batch(&format!(
-            "BEGIN IMMEDIATE; DROP TRIGGER request_frozen;
-             UPDATE request SET method = method || 'X' WHERE seq =
+            "BEGIN IMMEDIATE; DROP TRIGGER {table}_frozen;
+             UPDATE {table} SET {column} = {column} || 'X' WHERE {key} =
                 (SELECT seq FROM submission WHERE id = x'{hex}' AND settled_wall IS NULL);
              {trigger}; COMMIT"
         ))

@@ -1,7 +1,7 @@
 //! The server: it keeps keys with their answers as long as its profile says, has effects, and is in
 //! trouble of many kinds. What it knows is the truth that everything is judged by.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use submit_once::{Effect, KeyScope, ReplayedErrors, WireAnswer};
@@ -11,13 +11,24 @@ use crate::common::sim::{SimClock, answer, header};
 use crate::dice::Dice;
 use crate::kinds::{NEVER, Setting};
 use crate::log::Log;
-use crate::wire::Request;
+use crate::wire::{Fate, Request};
 
 /// What the server keeps under a key.
 struct Key {
     since: i64,
     /// `None` while a handler is at work.
     stored: Option<WireAnswer>,
+}
+
+/// What a request is answered, by a script.
+#[derive(Debug, Clone)]
+pub enum Says {
+    /// This, without an effect.
+    Before(WireAnswer),
+    /// A status, after the effect.
+    After(u16),
+    /// A status without an effect, which is kept under the key.
+    Freezes(u16),
 }
 
 pub struct Server {
@@ -41,6 +52,9 @@ pub struct Server {
     pub calm: bool,
     /// How often a process stood still. Its requests may outlive their leases.
     pub freezes: u64,
+    /// What becomes of the next requests, and what they are answered, where a test has said it.
+    pub fates: VecDeque<Fate>,
+    pub script: VecDeque<Says>,
     requests: u64,
     made: u64,
     /// Batches that the core made by itself.
@@ -63,6 +77,8 @@ impl Server {
             least_token: BTreeMap::new(),
             calm: false,
             freezes: 0,
+            fates: VecDeque::new(),
+            script: VecDeque::new(),
             requests: 0,
             made: 0,
             batches: BTreeSet::new(),
@@ -192,6 +208,11 @@ impl Server {
 
     /// What stands before the handlers: it has no effect, and says nothing of any earlier request.
     pub fn front(&mut self, request: &Request) -> Option<WireAnswer> {
+        if let Some(Says::Before(said)) = self.script.front() {
+            let said = said.clone();
+            self.script.pop_front();
+            return Some(said);
+        }
         if let Some((account, token)) = &request.bearer
             && *token < self.least_token.get(account).copied().unwrap_or_default()
         {
@@ -295,6 +316,16 @@ impl Server {
         let luck = if self.calm { 100 } else { self.dice.below(100) };
         let poison = request.text.contains("poison");
         let draws = !self.calm && luck < 20;
+        match self.script.pop_front() {
+            Some(Says::Freezes(status)) => return self.store(request, answer(status, "{}"), false),
+            Some(Says::After(status)) => {
+                self.affect(request);
+                let done = self.done(request);
+                self.store(request, done, false);
+                return answer(status, "{}");
+            }
+            Some(Says::Before(_)) | None => {}
+        }
         match luck {
             _ if request.following => return self.done(request),
             _ if poison => return self.store(request, answer(422, r#"{"code":"poison"}"#), true),

@@ -137,8 +137,8 @@ impl Request {
 }
 
 /// What becomes of one request on its way.
-#[derive(Debug)]
-enum Fate {
+#[derive(Debug, Clone, Copy)]
+pub enum Fate {
     /// It never leaves.
     Fails(Fault),
     /// It leaves, and never arrives.
@@ -178,6 +178,9 @@ impl Net {
 
     fn fate(&self, request: &Request) -> Fate {
         let mut server = self.server();
+        if let Some(fate) = server.fates.pop_front() {
+            return fate;
+        }
         let fine = Fate::Answered {
             cut: false,
             twice: false,
