@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use submit_once::{
-    DrainBudget, Effect, Limits, OpenError, Outbox, OutboxConfig, OutboxError, PartSource,
+    Body, DrainBudget, Effect, Limits, OpenError, Outbox, OutboxConfig, OutboxError, PartSource,
     PartTarget, Snapshot, StorageError, Submission, SubmissionId,
 };
 
@@ -53,12 +53,20 @@ fn plain(outbox: &Outbox, slot: &str, body: &str) -> Submission {
         .header("X-Note", &format!("the note of {slot}"))
 }
 
-fn expected(submission: &Submission, body: &[u8], content_type: &str) -> Expected {
+fn expected(submission: &Submission) -> Expected {
+    let (content_type, body) = match submission.body.clone() {
+        Body::Json { text } => ("application/json".to_owned(), text.into_bytes()),
+        Body::Bytes {
+            content_type,
+            bytes,
+        } => (content_type, bytes),
+        Body::File { .. } | Body::Empty => panic!("another kind of body"),
+    };
     Expected {
         url: format!("https://api.example.com{}", submission.url),
-        content_type: content_type.to_owned(),
+        content_type,
         note: submission.headers[0].value.clone(),
-        body: body.to_vec(),
+        body,
     }
 }
 
@@ -69,65 +77,46 @@ impl Base {
         let place = Place::in_memory();
         let mut accepted: BTreeMap<String, Expected> = BTreeMap::new();
         let outbox = Outbox::open_with(config(world, &place), world.seams()).unwrap();
-        let mut take = |submission: Submission, body: &[u8], content_type: &str| {
-            let one = expected(&submission, body, content_type);
-            accepted.insert(submission.id.to_string(), one);
+        let mut take = |submission: Submission| {
+            accepted.insert(submission.id.to_string(), expected(&submission));
             outbox.submit(submission).unwrap();
         };
-        const JSON: &str = "application/json";
+        let numbered = |slot: &str, n: usize| {
+            let body = format!(r#"{{"{slot}":"{}"}}"#, "x".repeat(40 * n));
+            plain(&outbox, &format!("{slot}-{n}"), &body)
+        };
         for n in 0..4 {
-            let body = format!(r#"{{"settled":{n}}}"#);
-            take(
-                plain(&outbox, &format!("settled-{n}"), &body),
-                body.as_bytes(),
-                JSON,
-            );
+            take(numbered("settled", n));
         }
         drain(&outbox).await;
         world.network.play([status(422), lost()]);
-        take(plain(&outbox, "refused", "{}"), b"{}", JSON);
-        take(plain(&outbox, "doubt", "{}"), b"{}", JSON);
+        take(numbered("refused", 0));
+        take(numbered("doubt", 0));
         let short = DrainBudget::of(Duration::from_millis(200));
         outbox.drain(short).await.unwrap();
         for n in 0..6 {
-            let body = format!(r#"{{"waiting":"{}"}}"#, "x".repeat(40 * n));
-            take(
-                plain(&outbox, &format!("early-{n}"), &body),
-                body.as_bytes(),
-                JSON,
-            );
+            take(numbered("early", n));
         }
         // What comes from here on is in the log alone.
         checkpoint(&place);
         for n in 0..6 {
-            let body = format!(r#"{{"late":{n}}}"#);
-            take(
-                plain(&outbox, &format!("late-{n}"), &body),
-                body.as_bytes(),
-                JSON,
-            );
+            take(numbered("late", n));
         }
         for n in 0..3 {
-            let body = format!(r#"{{"lane":{n}}}"#);
-            let one = plain(&outbox, &format!("lane-{n}"), &body).lane("lane");
-            take(one, body.as_bytes(), JSON);
+            take(numbered("lane", n).lane("lane"));
         }
         for n in 0..2 {
-            let body = format!(r#"{{"draft":{n}}}"#);
-            let one = plain(&outbox, &format!("draft-{n}"), &body);
-            take(
-                one.effect(Effect::Overwrite).replaces("draft"),
-                body.as_bytes(),
-                JSON,
-            );
+            let draft = numbered("draft", n).effect(Effect::Overwrite);
+            take(draft.replaces("draft"));
         }
-        let large = vec![b'L'; 3_000];
-        let one = plain(&outbox, "large", "").bytes("image/jpeg", large.clone());
-        take(one, &large, "image/jpeg");
-        let parent = plain(&outbox, "parent", "{}");
+        take(numbered("large", 0).bytes("image/jpeg", vec![b'L'; 3_000]));
+        let parent = numbered("parent", 0);
         let child = with_part(&outbox, &parent, "child");
-        take(parent, b"{}", JSON);
-        take(child, br#"{"of":1}"#, JSON);
+        let child_key = child.id.to_string();
+        take(parent);
+        take(child);
+        // The number is that of the parent's result.
+        accepted.get_mut(&child_key).unwrap().body = br#"{"of":1}"#.to_vec();
         let all = accepted
             .keys()
             .map(|key| outbox.snapshot(SubmissionId::parse(key).unwrap()).unwrap())

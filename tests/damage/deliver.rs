@@ -23,11 +23,10 @@ const HOLDS: [HoldReason; 8] = [
 
 /// All that is due, and what becomes due by waiting. A damaged database may say no: it is said.
 async fn rounds(world: &World, outbox: &Outbox) {
-    for _ in 0..3 {
-        let budget = DrainBudget::of(Duration::from_secs(3_600));
-        outbox.drain(budget).await.ok();
-        world.pass(Duration::from_secs(120)).await;
-    }
+    let budget = || DrainBudget::of(Duration::from_secs(3_600));
+    outbox.drain(budget()).await.ok();
+    world.pass(Duration::from_secs(120)).await;
+    outbox.drain(budget()).await.ok();
 }
 
 /// A person says "once more" to everything, whatever the risk.

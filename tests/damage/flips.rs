@@ -29,14 +29,20 @@ impl Dice {
         (self.0.next() % end.max(1) as u64) as usize
     }
 
-    /// A place in the file; every other time one that isn't empty.
+    /// A place in the file: any, or one that isn't empty, or one in a request.
     fn place(&self, bytes: &[u8]) -> usize {
+        const REQUEST: &[u8] = b"/orders?of=";
         let at = self.below(bytes.len());
-        if self.below(2) == 0 {
-            return at;
-        }
-        let full = bytes[at..].iter().position(|byte| *byte != 0);
-        at + full.unwrap_or(0)
+        let rest = &bytes[at..];
+        let ahead = match self.below(4) {
+            0 => None,
+            1 | 2 => rest.iter().position(|byte| *byte != 0),
+            _ => {
+                let found = rest.windows(REQUEST.len()).position(|text| text == REQUEST);
+                found.map(|found| (found + self.below(100)).min(rest.len() - 1))
+            }
+        };
+        at + ahead.unwrap_or(0)
     }
 
     /// Changes the bytes, and says how.

@@ -222,7 +222,7 @@ pub fn rewritten() {
             let large = base
                 .all
                 .iter()
-                .find(|one| one.url.ends_with("large"))
+                .find(|one| one.url.ends_with("large-0"))
                 .unwrap();
             // The body of one is in a file.
             let allowed = if n == 1 {

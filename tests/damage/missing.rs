@@ -124,7 +124,7 @@ pub fn no_bodies() {
         let large = base
             .all
             .iter()
-            .find(|one| one.url.ends_with("large"))
+            .find(|one| one.url.ends_with("large-0"))
             .unwrap();
         assert!(!judge.sent().contains(&large.id.to_string()));
         assert!(judge.sent().len() > 10);

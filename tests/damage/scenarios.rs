@@ -94,12 +94,17 @@ fn whatever_happens_to_the_files_nothing_bad_is_sent() {
     assert!(run > 0, "there is no such scenario");
 }
 
+#[test]
+fn another_process_leaves_the_log_of_an_open_database() {
+    foreign::dropped_locks();
+}
+
 /// What the rule protects: a process that has the database open goes on, whoever else closes it.
 #[test]
 fn a_log_that_goes_with_the_last_connection_is_noticed() {
     assert_noticed(
         "no-persist-wal",
-        "scenarios::whatever_happens_to_the_files_nothing_bad_is_sent",
+        "scenarios::another_process_leaves_the_log_of_an_open_database",
         "the log is gone under an open database",
     );
 }

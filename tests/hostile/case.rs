@@ -139,8 +139,8 @@ fn meet(server: &ReferenceServer, stays_hostile: bool, said: &mut Said) -> (Stag
     server.release_all();
     // The clock jumps over the quiet time, and the server hasn't heard of that.
     assert!(server.wait_until_quiet(PATIENCE));
-    // The longest wait that a server gets is a day.
-    for _ in 0..13 {
+    // The longest wait that a server gets is a day, and half of it more.
+    for _ in 0..20 {
         if !waits(&stage, id) {
             break;
         }

@@ -5,7 +5,7 @@ use crate::common::attack::{Attack, assert_noticed};
 use crate::{answers, ear, elsewhere, handshakes};
 
 fn cases() -> Vec<Case> {
-    [handshakes::cases(), answers::cases(), elsewhere::cases()]
+    [elsewhere::cases(), handshakes::cases(), answers::cases()]
         .into_iter()
         .flatten()
         .collect()
