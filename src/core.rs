@@ -339,6 +339,11 @@ fn absolute(path: &str) -> Result<PathBuf, OpenError> {
     if let Ok(whole) = path.canonicalize() {
         return Ok(whole);
     }
+    // SQLite follows a link to a file that isn't there yet, and puts the log beside that.
+    let path = match (std::fs::read_link(&path), path.parent()) {
+        (Ok(target), Some(folder)) => folder.join(target),
+        _ => path,
+    };
     match (path.parent().map(Path::canonicalize), path.file_name()) {
         (Some(Ok(folder)), Some(name)) => Ok(folder.join(name)),
         _ => Ok(path),

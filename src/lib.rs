@@ -63,6 +63,8 @@ mod model;
 mod outbox;
 mod policy;
 mod progress;
+#[doc(hidden)]
+pub mod rules;
 mod runs;
 mod runtime;
 mod store;

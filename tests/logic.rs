@@ -96,6 +96,8 @@ mod latest_waits;
 mod lifetime;
 #[path = "logic/lists.rs"]
 mod lists;
+#[path = "logic/model_cases.rs"]
+mod model_cases;
 #[path = "logic/moved.rs"]
 mod moved;
 #[path = "logic/networks.rs"]

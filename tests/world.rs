@@ -10,12 +10,12 @@
 
 mod common;
 
+use common::agents;
+
 #[path = "world/accepting.rs"]
 mod accepting;
 #[path = "world/agent_chain.rs"]
 mod agent_chain;
-#[path = "world/agents.rs"]
-mod agents;
 #[path = "world/big_upload.rs"]
 mod big_upload;
 #[path = "world/bodies.rs"]

@@ -5,6 +5,7 @@ use super::state::{
     Decision, Doubt, Ending, Event, Evidence, HoldReason, IllegalTransition, Proof, RejectReason,
     State, SubmissionState, Then, Transition,
 };
+use crate::weakness::{self, Weakness};
 
 /// Decides what an event does to a submission.
 ///
@@ -20,7 +21,12 @@ pub fn next(state: &State, event: Event) -> Result<Transition, IllegalTransition
         | SubmissionState::Cancelled
         | SubmissionState::Expired
         | SubmissionState::Superseded { .. }
-        | SubmissionState::Abandoned => Ok(from_final(state, event)),
+        | SubmissionState::Abandoned => {
+            if weakness::is_out(Weakness::NoTerminalGuard) {
+                return from_held(state, HoldReason::Conflict, event);
+            }
+            Ok(from_final(state, event))
+        }
     }
 }
 
@@ -169,7 +175,7 @@ fn attempt_ended(
             visible(&after, SubmissionState::Pending)
         }
         Then::Refuse(_) | Then::Hold(HoldReason::Conflict | HoldReason::OutcomeUnknown)
-            if doubt.in_doubt() =>
+            if doubt.in_doubt() && !weakness::is_out(Weakness::RefusalForgetsDoubt) =>
         {
             hold(&after, HoldReason::OutcomeUnknown)
         }
@@ -376,7 +382,7 @@ fn open(state: &State) -> Transition {
 }
 
 fn cancel(state: &State) -> Transition {
-    if state.doubt.in_doubt() {
+    if state.doubt.in_doubt() && !weakness::is_out(Weakness::CancelForgetsDoubt) {
         hold(state, HoldReason::CancelRequested)
     } else {
         visible(state, SubmissionState::Cancelled)

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::clock::{UptimeMs, WallMs};
 use crate::model::submission::Effect;
+use crate::weakness::{self, Weakness};
 
 use super::profile::ServerProfile;
 
@@ -87,7 +88,10 @@ pub fn lifetime_over(
 ) -> bool {
     match (earliest_in_doubt, lifetime) {
         (None, _) | (_, None) => false,
-        (Some(began), Some(lifetime)) => age(began, now).is_none_or(|age| age >= lifetime),
+        (Some(began), Some(lifetime)) => match age(began, now) {
+            Some(age) => age >= lifetime,
+            None => !weakness::is_out(Weakness::UnknownAgeIsYoung),
+        },
     }
 }
 

@@ -4,6 +4,7 @@
 
 use crate::model::state::{HoldReason, Proof, RejectReason, Then};
 use crate::model::submission::Effect;
+use crate::weakness::{self, Weakness};
 
 pub use super::answer::Answer;
 use super::answer::Seen;
@@ -45,6 +46,7 @@ pub fn fault(fault: Fault, of: &Circumstances<'_>) -> Judgement {
         // It will say the same again: it must not be asked for ever.
         Fault::BadAnswer => again(Proof::Unknown, Wait::Backoff, Counts::Answered),
     };
+    let judgement = judgement.turned_by_a_test(&fault);
     // Of what was answered with a redirect, another copy may still be under way.
     let resent = of.redirected && of.profile.gateway_may_resend;
     let judgement = if resent && judgement.proves == Proof::NotApplied {
@@ -195,7 +197,10 @@ fn should_retry(answer: &Answer<'_>, of: &Circumstances<'_>, judgement: Judgemen
 /// Third: an error with a replay marker. The key is frozen to it, and asking again gives the same for
 /// ever.
 fn stored_error(answer: &Answer<'_>, of: &Circumstances<'_>) -> Option<Judgement> {
-    if (200..300).contains(&answer.status) || !answer.is_replayed(of.profile) {
+    if (200..300).contains(&answer.status)
+        || !answer.is_replayed(of.profile)
+        || weakness::is_out(Weakness::StoredErrorIsRetried)
+    {
         return None;
     }
     if !(400..500).contains(&answer.status) {

@@ -8,6 +8,7 @@ use super::profile::ServerProfile;
 use crate::clock::WallMs;
 use crate::model::state::{Proof, Then};
 use crate::model::submission::Effect;
+use crate::weakness;
 
 /// What is known before the answer is read.
 #[derive(Debug, Clone, Copy)]
@@ -110,6 +111,22 @@ pub struct Judgement {
     pub closes: Closes,
     /// The result can be kept and replayed.
     pub keeps_result: bool,
+}
+
+impl Judgement {
+    /// Itself, unless a test wants this verdict to be another, to see that it is missed: an effect was
+    /// had where there was none, or the other way round.
+    pub(super) fn turned_by_a_test(self, what: &dyn std::fmt::Debug) -> Self {
+        if !weakness::is_turned(what) {
+            return self;
+        }
+        let proves = match self.proves {
+            Proof::Applied => Proof::NotApplied,
+            Proof::NotApplied => Proof::Unknown,
+            Proof::Unknown => Proof::NotApplied,
+        };
+        Self { proves, ..self }
+    }
 }
 
 /// What an answer settles of earlier unknown attempts.

@@ -3,6 +3,8 @@
 
 use url::Url;
 
+use crate::weakness::{self, Weakness};
+
 /// How often one attempt follows.
 pub const MOST_HOPS: u32 = 3;
 
@@ -36,7 +38,8 @@ fn same_origin(from: &str, location: &str) -> Option<String> {
     let from = Url::parse(from).ok()?;
     let mut to = from.join(location.trim()).ok()?;
     let clean = to.username().is_empty() && to.password().is_none();
-    if to.origin() != from.origin() || !clean {
+    let same = to.origin() == from.origin() || weakness::is_out(Weakness::RedirectsAnywhere);
+    if !same || !clean {
         return None;
     }
     to.set_fragment(None);

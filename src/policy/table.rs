@@ -15,7 +15,7 @@ pub(super) fn judge(seen: &Seen<'_>, of: &Circumstances<'_>) -> Judgement {
     let answer = seen.answer;
     let asked = asked_wait(answer, of);
     let waits = matches!(asked, Wait::Server(_)) || answer.is_limited();
-    match answer.status {
+    let judgement = match answer.status {
         100 | 101 | 103..=199 => retry(Unknown, asked),
         102 => busy(of, asked),
         200..=203 => applied(answer.complete),
@@ -60,7 +60,8 @@ pub(super) fn judge(seen: &Seen<'_>, of: &Circumstances<'_>) -> Judgement {
         },
         521 | 523 | 525 | 526 => retry(NotApplied, asked),
         _ => retry(Unknown, asked),
-    }
+    };
+    judgement.turned_by_a_test(&answer.status)
 }
 
 /// Why a refusal was one.

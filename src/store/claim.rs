@@ -19,6 +19,7 @@ use crate::policy::classify::History;
 use crate::policy::limits::{FAIR_EVERY, Limits, STEP_ROWS};
 use crate::policy::profile::{KeyScope, ServerProfile};
 use crate::trace::Told;
+use crate::weakness::{self, Weakness};
 
 /// A submission in flight, and its open attempt.
 pub(crate) struct Claim {
@@ -263,7 +264,7 @@ fn claim_one(
         number: row.attempts,
     });
     row.probes = 0;
-    row.consent = false;
+    row.consent = row.consent && weakness::is_out(Weakness::ConsentStays);
     row.owner = Some(owner.id);
     row.fence = Some(attempt);
     change(tx, &mut row, &transition, Due::Unchanged)?;
@@ -320,6 +321,7 @@ fn refuse(
     credentials: Option<i64>,
 ) -> rusqlite::Result<Option<(Event, &'static str)>> {
     if !row.consent
+        && !weakness::is_out(Weakness::NoKeyLifetime)
         && let Some(problem) = forgotten(tx, row, profile, limits, reading, credentials)?
     {
         return Ok(Some((Event::KeyLifetimeOver, problem)));

@@ -1,18 +1,19 @@
 //! Commands of the writer: how one runs in a transaction, and how its caller gets the answer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 
+use super::group_commit::{Queued, Slot};
 use super::order;
 use super::transaction::Tx;
-use super::writer::lock;
 use crate::error::{InboxError, OutboxError, StorageError};
 
 /// A queued command, erased: runs in the transaction, then tells its caller.
 pub(super) trait Command: Send {
     fn run(&mut self, tx: &Tx<'_>) -> Ran;
-    /// Answers the caller; `failed` if the transaction as a whole came to nothing.
-    fn answer(&mut self, failed: Option<&Failed>);
+    /// Answers the caller; `failed` if the transaction as a whole, where it was the `n`th, came to
+    /// nothing.
+    fn answer(&mut self, n: usize, failed: Option<&Failed>);
     /// The ballast may be given up for it.
     fn at_any_cost(&self) -> bool;
     /// What the database said to the command, if it failed by that.
@@ -29,21 +30,20 @@ pub(super) enum Ran {
 /// A transaction that came to nothing.
 pub(super) struct Failed {
     pub(super) error: StorageError,
-    /// It had one command only, so that what this one said was not built on another's.
-    pub(super) alone: bool,
+    /// The command whose own refusal says why.
+    pub(super) ended_by: Option<usize>,
 }
 
-/// Where a follower waits for its answer.
-pub(super) struct Slot<T> {
-    pub(super) state: Mutex<SlotState<T>>,
-    pub(super) changed: Condvar,
-}
+impl Queued for Box<dyn Command> {
+    type Failed = Failed;
 
-pub(super) enum SlotState<T> {
-    Waiting,
-    Lead,
-    Done(T),
-    Taken,
+    fn answer(&mut self, n: usize, failed: Option<&Failed>) {
+        self.as_mut().answer(n, failed);
+    }
+
+    fn lead(&self) {
+        self.as_ref().lead();
+    }
 }
 
 /// What a command refuses with: that of the boundary that it is for.
@@ -108,17 +108,17 @@ where
         ran
     }
 
-    fn answer(&mut self, failed: Option<&Failed>) {
+    fn answer(&mut self, n: usize, failed: Option<&Failed>) {
         let result = match (failed, self.result.take()) {
+            (None, Some(result)) => result,
             // Its own refusal says more, unless it may be about what another command had written
             // and the transaction has taken back.
-            (None | Some(Failed { alone: true, .. }), Some(Err(error))) => Err(error),
+            (Some(failed), Some(Err(error))) if failed.ended_by == Some(n) => Err(error),
             (Some(failed), _) => Err(OutboxError::from(failed.error.clone()).into()),
-            (None, Some(Ok(value))) => Ok(value),
+            // Closed before its turn.
             (None, None) => Err(OutboxError::Closed.into()),
         };
-        *lock(&self.slot.state) = SlotState::Done(result);
-        self.slot.changed.notify_one();
+        self.slot.answer(result);
     }
 
     fn at_any_cost(&self) -> bool {
@@ -133,7 +133,6 @@ where
     }
 
     fn lead(&self) {
-        *lock(&self.slot.state) = SlotState::Lead;
-        self.slot.changed.notify_one();
+        self.slot.lead();
     }
 }

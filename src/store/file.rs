@@ -5,8 +5,9 @@
 //! * `…-ballast` is a small file that is given up when the disk is full, so that an answer can
 //!   still be recorded.
 //! * `…-suspect` is there after damage was met, until an opening has looked for it.
-//! * The log, `…-wal`, must still be there under the same inode after each commit: a commit into a
-//!   deleted file is lost with the process.
+//! * The database and its log, `…-wal`, must still be there under the same inodes after each commit: a
+//!   commit into a deleted file is lost with the process, and one into the log of a file that was
+//!   replaced means nothing to the new one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -20,7 +21,7 @@ use crate::policy::limits::BALLAST_BYTES;
 pub(super) struct Guards {
     database: PathBuf,
     wal: PathBuf,
-    wal_identity: Option<(u64, u64)>,
+    identities: [Option<(u64, u64)>; 2],
     high_water: HighWater,
     ballast: PathBuf,
     has_ballast: bool,
@@ -33,7 +34,7 @@ impl Guards {
         let has_ballast = lay_ballast(&ballast).is_ok();
         Self {
             database: database.to_owned(),
-            wal_identity: identity(&wal),
+            identities: [identity(database), identity(&wal)],
             wal,
             high_water: HighWater::new(database),
             ballast,
@@ -41,15 +42,15 @@ impl Guards {
         }
     }
 
-    /// Checks the log and raises the high-water mark.
+    /// Checks the files and raises the high-water mark.
     pub(super) fn after_commit(
         &mut self,
         wrote: bool,
         cursor: Option<i64>,
     ) -> Result<(), StorageError> {
         if wrote {
-            let identity = identity(&self.wal);
-            if identity.is_none() || identity != self.wal_identity {
+            let found = [identity(&self.database), identity(&self.wal)];
+            if found.contains(&None) || found != self.identities {
                 return Err(StorageError::Moved);
             }
         }

@@ -9,6 +9,7 @@ use super::connection::damaged;
 use super::salvage_rows::is_other_schema;
 use super::transaction::end;
 use crate::error::{OpenError, StorageError};
+use crate::weakness::{self, Weakness};
 
 /// "SubO" in ASCII: marks a file as ours, for `file(1)` and for ourselves.
 pub(super) const APPLICATION_ID: i32 = 0x5375_624f;
@@ -75,6 +76,12 @@ pub(super) fn migrate(connection: &Connection) -> Result<bool, OpenError> {
                     fail(error)
                 }
             })?;
+        }
+        if weakness::is_out(Weakness::NoTerminalGuard) {
+            // The second lock of the same door.
+            connection
+                .execute_batch("DROP TRIGGER IF EXISTS submission_final")
+                .map_err(fail)?;
         }
         if version < known() {
             connection

@@ -21,6 +21,7 @@ mod deleting;
 mod fetched;
 mod file;
 mod gates;
+mod group_commit;
 mod inbox;
 mod intake;
 mod list;
@@ -55,6 +56,11 @@ mod transaction;
 mod view;
 mod waiting;
 mod writer;
+
+/// What group commit waits with. Tests give it others, to try its schedules.
+mod sync {
+    pub(super) use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+}
 
 pub(crate) use batches::Gathering;
 pub(crate) use claim::Claim;

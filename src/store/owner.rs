@@ -14,10 +14,13 @@ use rusqlite::{Connection, OptionalExtension, named_params};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+use super::bodies;
+use super::connection;
 use super::file::beside;
 use super::writer::Tx;
 use crate::clock::UptimeMs;
 use crate::error::{OpenError, OutboxError, StorageError};
+use crate::weakness::{self, Weakness};
 
 /// This outbox, as others see it.
 pub(super) struct Owner {
@@ -85,17 +88,26 @@ pub(super) fn open_alone(database: &Path) -> Result<File, OpenError> {
 
 fn lock_opening(database: &Path, how: FlockOperation) -> Result<File, OpenError> {
     let folder = folder(database);
-    fs::create_dir_all(&folder).map_err(|error| unavailable(&error))?;
+    fs::create_dir_all(&folder).map_err(|error| not_made(&error))?;
     let file = OpenOptions::new()
         .create(true)
         .truncate(false)
         .write(true)
         .open(folder.join(OPENING))
-        .map_err(|error| unavailable(&error))?;
+        .map_err(|error| not_made(&error))?;
     match flock(&file, how) {
         Ok(()) => Ok(file),
         Err(Errno::WOULDBLOCK) => Err(StorageError::Busy.into()),
         Err(error) => Err(unavailable(&error).into()),
+    }
+}
+
+/// It is the first file that an opening makes, so it meets a disk that is full or read-only.
+fn not_made(error: &std::io::Error) -> OpenError {
+    match (bodies::storage(error), connection::unavailable(error)) {
+        (StorageError::Full, _) => StorageError::Full.into(),
+        (_, OpenError::ReadOnly) => OpenError::ReadOnly,
+        _ => unavailable(error).into(),
     }
 }
 
@@ -132,6 +144,9 @@ pub(super) fn life_of(folder: &Path, token: &str) -> Result<Life, StorageError> 
     // Shared: two that look at once don't take each other for the owner.
     match flock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => Ok(Life::Dead(LockFile { path, _file: file })),
+        Err(Errno::WOULDBLOCK) if weakness::is_out(Weakness::HeldLockIsDead) => {
+            Ok(Life::Dead(LockFile { path, _file: file }))
+        }
         Err(Errno::WOULDBLOCK) => Ok(Life::Alive),
         Err(error) => Err(unavailable(&error)),
     }

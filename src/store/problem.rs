@@ -15,6 +15,10 @@ impl From<rusqlite::Error> for StorageError {
         let detail = text.clone().unwrap_or_else(|| code.to_string());
         match code.code {
             ErrorCode::DiskFull => Self::Full,
+            // The log's index couldn't grow, and it is a file like any other.
+            ErrorCode::SystemIoFailure if code.extended_code == ffi::SQLITE_IOERR_SHMSIZE => {
+                Self::Full
+            }
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Self::Busy,
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Self::Corrupt { detail },
             ErrorCode::ReadOnly if code.extended_code == ffi::SQLITE_READONLY_DBMOVED => {

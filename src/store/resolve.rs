@@ -26,13 +26,14 @@ use crate::model::submission::Effect;
 use crate::policy::age::{key_lifetime, lifetime_over};
 use crate::policy::limits::{Limits, STEP_ROWS};
 use crate::policy::profile::KeyScope;
+use crate::weakness::{self, Weakness};
 
 /// Cancels, or asks for it while an attempt is open.
 pub(super) fn cancel(tx: &Tx<'_>, id: SubmissionId) -> Result<Snapshot, OutboxError> {
     let Some(mut row) = by_id(tx.connection, id)? else {
         return view::snapshot(tx.connection, id)?.ok_or(OutboxError::UnknownId { id });
     };
-    if !row.state.is_final() {
+    if !row.state.is_final() || weakness::is_out(Weakness::NoTerminalGuard) {
         let transition = ask(tx, &row, Event::Cancel)?;
         let changes = transition.next.visible != row.state
             || transition.next.cancel_requested != row.cancel_requested;

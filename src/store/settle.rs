@@ -24,6 +24,7 @@ use crate::model::state::{
 use crate::model::submission::Header;
 use crate::policy::classify::{Closes, Counts, Judgement, Settles, Wait};
 use crate::policy::limits::Limits;
+use crate::weakness::{self, Weakness};
 
 /// An exchange that has ended, judged.
 #[derive(Clone)]
@@ -77,8 +78,12 @@ pub(super) fn settle(
         return Ok(None);
     };
     let mut row = submissions::by_seq(tx.connection, finished.submission)?;
+    let unfenced = row.fence.is_some() && weakness::is_out(Weakness::NoFence);
     match mark {
         AttemptMark::Open if row.fence == Some(finished.attempt) => {
+            on_time(tx, &mut row, finished, limits)?;
+        }
+        AttemptMark::Open | AttemptMark::Unknown if unfenced => {
             on_time(tx, &mut row, finished, limits)?;
         }
         AttemptMark::Open | AttemptMark::Unknown => late(tx, &mut row, finished, mark, limits)?,
@@ -100,6 +105,11 @@ fn on_time(
 ) -> Result<(), OutboxError> {
     let judgement = &finished.judgement;
     let since = match judgement.settles {
+        _ if weakness::is_out(Weakness::DoubtClearedByAny)
+            && judgement.proves == Proof::NotApplied =>
+        {
+            Some(0)
+        }
         Settles::Nothing => None,
         Settles::SinceConsent => Some(row.epoch),
         Settles::Everything => Some(0),
@@ -260,6 +270,7 @@ fn keep_result(
     let refused = matches!(to, SubmissionState::Rejected { .. })
         && matches!(finished.judgement.then, Then::Refuse(_));
     if (applied || refused)
+        && !weakness::is_out(Weakness::ResultIsDropped)
         && let Some(answer) = &finished.answer
     {
         keep_answer(

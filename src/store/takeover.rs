@@ -14,6 +14,7 @@ use crate::model::state::{AttemptMark, Ending, Event, Proof, Then};
 use crate::model::submission::Effect;
 use crate::policy::limits::{LOOK_FOR_DEAD_EVERY, Limits};
 use crate::trace::Told;
+use crate::weakness::{self, Weakness};
 
 /// Takes over what dead owners, and frozen ones whose lease is out, have in flight. Returns when to
 /// look again, if another owner still has something.
@@ -61,7 +62,7 @@ pub(super) fn take_over(
 }
 
 fn lease_out(tx: &Tx<'_>, other: &Other) -> bool {
-    tx.now.uptime > other.lease
+    tx.now.uptime > other.lease || weakness::is_out(Weakness::LeaseZero)
 }
 
 fn in_flight_of(tx: &Tx<'_>, owner: i64) -> rusqlite::Result<Vec<i64>> {
@@ -75,7 +76,11 @@ fn in_flight_of(tx: &Tx<'_>, owner: i64) -> rusqlite::Result<Vec<i64>> {
 /// is not known. An attempt of a safe method has no effect, however it ended.
 fn lose(tx: &Tx<'_>, seq: i64, ended: bool, limits: &Limits) -> Result<(), OutboxError> {
     let mut row = submissions::by_seq(tx.connection, seq)?;
-    let (event, mark) = match row.effect {
+    let effect = match weakness::is_out(Weakness::LostLeaseProves) {
+        true => Effect::Safe,
+        false => row.effect,
+    };
+    let (event, mark) = match effect {
         Effect::Safe => (
             Event::AttemptEnded(Ending {
                 proves: Proof::NotApplied,
@@ -127,5 +132,5 @@ fn lose(tx: &Tx<'_>, seq: i64, ended: bool, limits: &Limits) -> Result<(), Outbo
 /// How long the server may still be working on an attempt that got no answer.
 pub(super) fn quiet_time(tx: &Tx<'_>, row: &Row, limits: &Limits) -> rusqlite::Result<Duration> {
     let profile = profiles::read(tx.connection, row.profile)?;
-    Ok(limits.quiet_time.unwrap_or(profile.quiet_time))
+    Ok(profile.quiet(limits.quiet_time))
 }

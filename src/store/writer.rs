@@ -5,16 +5,16 @@
 //! them is the next leader and takes the others along in one `BEGIN IMMEDIATE … COMMIT`, each in a
 //! savepoint of its own and with its own answer. Nobody is answered before the commit.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rusqlite::Connection;
 
 use super::Context;
-use super::command::{Command, Failed, Job, Ran, Refusal, Slot, SlotState};
+use super::command::{Command, Failed, Job, Ran, Refusal};
 use super::file::Guards;
-
+pub(super) use super::group_commit::lock;
+use super::group_commit::{Closed, Ended, GroupCommit, Slot};
 use super::owner::Owner;
 use super::problem::is_indeterminate;
 use super::totals::{self, Calls};
@@ -31,21 +31,13 @@ const MOST_AT_ONCE: usize = 256;
 /// Told after each commit that changed a submission.
 type AfterCommit = Box<dyn Fn() + Send + Sync>;
 
-#[derive(Default)]
-struct Queue {
-    waiting: VecDeque<Box<dyn Command>>,
-    led: bool,
-    closed: bool,
-}
-
 struct Open {
     connection: Connection,
     guards: Guards,
 }
 
 pub(crate) struct Writer {
-    queue: Mutex<Queue>,
-    open: Mutex<Option<Open>>,
+    group: GroupCommit<Box<dyn Command>, Open>,
     context: Context,
     calls: Calls,
     after_commit: Mutex<Option<AfterCommit>>,
@@ -56,8 +48,7 @@ pub(crate) struct Writer {
 impl Writer {
     pub(super) fn new(connection: Connection, guards: Guards, context: Context) -> Self {
         Self {
-            queue: Mutex::default(),
-            open: Mutex::new(Some(Open { connection, guards })),
+            group: GroupCommit::new(Open { connection, guards }, MOST_AT_ONCE),
             context,
             calls: Calls::default(),
             after_commit: Mutex::new(None),
@@ -112,20 +103,18 @@ impl Writer {
 
     /// Takes the ballast's room again, where there is some.
     pub(super) fn lay_ballast(&self) {
-        if let Some(open) = lock(&self.open).as_mut() {
-            open.guards.lay_ballast();
-        }
+        self.group.between(|open| open.guards.lay_ballast());
     }
 
     /// Moves what is in the log into the database and empties it. What another process is reading stays
     /// for a later checkpoint.
     pub(super) fn clear_log(&self) {
-        if let Some(open) = lock(&self.open).as_ref() {
+        self.group.between(|open| {
             let cleared = open
                 .connection
                 .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
             drop(cleared);
-        }
+        });
     }
 
     /// Refuses once the file was moved or deleted under the open database.
@@ -141,9 +130,8 @@ impl Writer {
     pub(super) fn note_damage<T, E: Refusal>(&self, result: &Result<T, E>) {
         if let Err(error) = result
             && let Some(StorageError::Corrupt { .. }) = error.storage()
-            && let Some(open) = lock(&self.open).as_ref()
         {
-            open.guards.suspect();
+            self.group.between(|open| open.guards.suspect());
         }
     }
 
@@ -154,78 +142,24 @@ impl Writer {
         F: FnOnce(&Tx<'_>) -> Result<T, E> + Send + 'static,
     {
         self.check_moved().map_err(OutboxError::from)?;
-        let slot = Arc::new(Slot {
-            state: Mutex::new(SlotState::Waiting),
-            changed: Condvar::new(),
-        });
+        let slot = Arc::new(Slot::new());
         let job = Job {
             at_any_cost,
             work: Some(work),
             result: None,
             slot: Arc::clone(&slot),
         };
-        let lead = {
-            let mut queue = lock(&self.queue);
-            if queue.closed {
-                return Err(OutboxError::Closed.into());
-            }
-            queue.waiting.push_back(Box::new(job));
-            !std::mem::replace(&mut queue.led, true)
-        };
-        if lead {
-            self.lead();
-        }
-        loop {
-            let mut state = lock(&slot.state);
-            loop {
-                match std::mem::replace(&mut *state, SlotState::Taken) {
-                    SlotState::Done(result) => {
-                        drop(state);
-                        self.note_damage(&result);
-                        return result;
-                    }
-                    SlotState::Lead => break,
-                    SlotState::Waiting | SlotState::Taken => {
-                        *state = SlotState::Waiting;
-                        state = slot
-                            .changed
-                            .wait(state)
-                            .unwrap_or_else(PoisonError::into_inner);
-                    }
-                }
-            }
-            *state = SlotState::Waiting;
-            drop(state);
-            self.lead();
-        }
+        let transact = |open: &mut Open, batch: &mut [_]| self.transact(open, batch);
+        let result = self
+            .group
+            .run(Box::new(job), &slot, transact, |done| self.tell(&done))
+            .map_err(|Closed| OutboxError::Closed)?;
+        self.note_damage(&result);
+        result
     }
 
-    /// Takes what is queued through one transaction, then hands the lead on.
-    fn lead(&self) {
-        let mut open = lock(&self.open);
-        let mut batch: Vec<Box<dyn Command>> = {
-            let mut queue = lock(&self.queue);
-            let count = queue.waiting.len().min(MOST_AT_ONCE);
-            queue.waiting.drain(..count).collect()
-        };
-        let committed = match open.as_mut() {
-            Some(open) => self.transact(open, &mut batch),
-            None => {
-                // Closed: a command that never ran answers so by itself.
-                for command in &mut batch {
-                    command.answer(None);
-                }
-                Committed::default()
-            }
-        };
-        drop(open);
-        {
-            let mut queue = lock(&self.queue);
-            match queue.waiting.front() {
-                Some(next) => next.lead(),
-                None => queue.led = false,
-            }
-        }
+    /// Tells of a transaction that is over.
+    fn tell(&self, committed: &Committed) {
         trace::tell(&committed.told);
         if committed.cursor.is_some()
             && let Some(tell) = lock(&self.after_commit).as_ref()
@@ -234,26 +168,27 @@ impl Writer {
         }
     }
 
-    fn transact(&self, open: &mut Open, batch: &mut [Box<dyn Command>]) -> Committed {
+    fn transact(
+        &self,
+        open: &mut Open,
+        batch: &mut [Box<dyn Command>],
+    ) -> Ended<Failed, Committed> {
         let rows = open.connection.total_changes();
-        let alone = batch.len() == 1;
-        // The command that made SQLite roll the whole transaction back. Its own refusal says why.
-        let mut ended_by = None;
+        // A lone command's refusal was not built on another's. Nor was that of the one that made SQLite
+        // roll the whole transaction back.
+        let mut ended_by = (batch.len() == 1).then_some(0);
         match self.try_transact(open, batch, &mut ended_by) {
             Ok(committed) => {
                 let wrote = open.connection.total_changes() != rows;
-                let failed = open
-                    .guards
-                    .after_commit(wrote, committed.cursor)
-                    .err()
-                    .map(|error| {
-                        self.moved.store(true, Ordering::Release);
-                        Failed { error, alone }
-                    });
-                for command in batch {
-                    command.answer(failed.as_ref());
+                let moved = open.guards.after_commit(wrote, committed.cursor).err();
+                let failed = moved.map(|error| {
+                    self.moved.store(true, Ordering::Release);
+                    Failed { error, ended_by }
+                });
+                Ended {
+                    failed,
+                    done: committed,
                 }
-                committed
             }
             Err(error) => {
                 if !open.connection.is_autocommit() {
@@ -264,14 +199,10 @@ impl Writer {
                 {
                     open.guards.give_up_ballast();
                 }
-                let failed = |alone| Failed {
-                    error: error.clone(),
-                    alone,
-                };
-                for (n, command) in batch.iter_mut().enumerate() {
-                    command.answer(Some(&failed(alone || ended_by == Some(n))));
+                Ended {
+                    failed: Some(Failed { error, ended_by }),
+                    done: Committed::default(),
                 }
-                Committed::default()
             }
         }
     }
@@ -337,16 +268,14 @@ impl Writer {
 
     /// Gives another process's transaction little time from here on. Waits for the one under way.
     pub(super) fn hurry(&self) {
-        if let Some(open) = lock(&self.open).as_ref() {
-            // If it can't be set, closing takes as long as everything else.
-            drop(open.connection.busy_timeout(CLOSING_BUSY_TIMEOUT));
-        }
+        // If it can't be set, closing takes as long as everything else.
+        self.group
+            .between(|open| drop(open.connection.busy_timeout(CLOSING_BUSY_TIMEOUT)));
     }
 
     /// Refuses further commands, waits for the one under way, and closes the connection.
     pub(super) fn close(&self, owner: &Owner) {
-        lock(&self.queue).closed = true;
-        if let Some(open) = lock(&self.open).take() {
+        self.group.close(|open| {
             // What can't be written now is missing from the totals, and from nothing else.
             if let Ok(Some(moving)) = totals::add(&open.connection, &[], &self.calls, true) {
                 moving.committed();
@@ -354,13 +283,9 @@ impl Writer {
             owner.leave(&open.connection);
             open.connection.flush_prepared_statement_cache();
             drop(open.connection.close());
-        }
+        });
         *lock(&self.after_commit) = None;
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

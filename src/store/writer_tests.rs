@@ -22,10 +22,9 @@ fn writer() -> (tempfile::TempDir, Writer) {
 }
 
 fn total(writer: &Writer) -> i64 {
-    let open = lock(&writer.open);
-    let connection = &open.as_ref().unwrap().connection;
     let sum = "SELECT coalesce(sum(count), 0) FROM total";
-    connection.query_row(sum, [], |row| row.get(0)).unwrap()
+    let read = |open: &mut Open| open.connection.query_row(sum, [], |row| row.get(0));
+    writer.group.between(read).unwrap().unwrap()
 }
 
 /// Commands that share a transaction: what the one that is refused has counted and told goes with it.
@@ -56,12 +55,7 @@ fn a_command_that_is_rolled_back_counts_nothing() {
         })
     };
     let queued = |count: usize, led: bool| {
-        loop {
-            let queue = lock(&writer.queue);
-            if queue.waiting.len() == count && queue.led == led {
-                return;
-            }
-            drop(queue);
+        while writer.group.queued() != (count, led) {
             std::thread::yield_now();
         }
     };

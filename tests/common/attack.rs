@@ -4,8 +4,8 @@
 //! * `SUBMIT_ONCE_DEEP=n` multiplies the counts.
 //! * `SUBMIT_ONCE_SEED=n` is the seed, in place of the one that CI runs with.
 //!
-//! Each attack leaves its figure as a file in the build's folder, from which `tests/run` prints a
-//! line and the page of figures is made.
+//! Each attack leaves its figure in the build's folder, as a row of the table that `tests/run` prints
+//! and writes to `docs/verification.md`.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -63,18 +63,18 @@ impl Attack {
             return;
         }
         let seconds = self.began.elapsed().as_secs_f64();
-        let record = serde_json::json!({
-            "id": self.id,
-            "name": self.name,
-            "figure": figure,
-            "seed": self.seed,
-            "depth": depth(),
-            "seconds": (seconds * 10.0).round() / 10.0,
-        });
+        let row = format!(
+            "| {} | {} | {figure} | {} | {} | {seconds:.1} s |\n",
+            self.id,
+            self.name,
+            self.seed,
+            depth()
+        );
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("attacks");
         std::fs::create_dir_all(&folder).unwrap();
-        let file = folder.join(format!("{}-{}.json", self.id, self.name));
-        std::fs::write(file, format!("{record}\n")).unwrap();
+        let file = folder.join(format!("{}-{}.row", self.id, self.name.replace(' ', "-")));
+        std::fs::write(file, row).unwrap();
+        std::fs::write(folder.join("sqlite-version"), rusqlite::version()).unwrap();
         // Not captured by the test harness: whoever runs the attack sees what was done.
         let line = format!(
             "attack {:<4} {}: {figure}; seed {}, {seconds:.1} s\n",

@@ -1,6 +1,7 @@
 //! What the test binaries share.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub mod agents;
 pub mod attack;
 pub mod sim;
 pub mod vfs;
@@ -18,6 +19,15 @@ impl Place {
     pub fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// One in memory where the system has such a folder: a kill loses nothing of it, and its syncs cost
+    /// nothing.
+    pub fn in_memory() -> Self {
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Self {
+            folder: folder.unwrap(),
         }
     }
 

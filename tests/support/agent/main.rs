@@ -2,7 +2,8 @@
 //! tests that kill, freeze and race real processes.
 //!
 //! Arguments: the database, then options `--base URL`, `--mute` (claims, and sends nothing before
-//! `unmute`), `--limits JSON` with milliseconds. Each line of input is a command; each answer is a line.
+//! `unmute`), `--limits JSON` with milliseconds, `--die POINT:N` and `--stand POINT:N` (see `points`). Each
+//! line of input is a command; each answer is a line.
 
 #![allow(
     clippy::print_stdout,
@@ -13,53 +14,20 @@
 )]
 
 mod inbox;
+mod points;
+mod transports;
 
 use std::io::{BufRead, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use submit_once::{
-    DrainBudget, Exchange, Header, HttpTransport, Limits, Outbox, OutboxConfig, OwnRuntime,
-    PartSource, PartTarget, Seams, Submission, SubmissionId, TlsConfig, Transport, WireRequest,
+    DrainBudget, Header, Limits, ListFilter, Outbox, OutboxConfig, PageRequest, PartSource,
+    PartTarget, Seams, Submission, SubmissionId,
 };
 
-/// Takes requests and keeps them back until it is told to send: what lies between a claim and its
-/// first byte.
-struct Mute {
-    kept: Mutex<Vec<(WireRequest, Exchange)>>,
-    http: HttpTransport,
-}
-
-impl Transport for Mute {
-    fn start(&self, request: WireRequest, exchange: Exchange) {
-        self.kept
-            .lock()
-            .expect("no panic")
-            .push((request, exchange));
-        say("claimed");
-    }
-}
-
-impl Mute {
-    fn new() -> Self {
-        let executor = Arc::new(OwnRuntime::start().expect("threads"));
-        Self {
-            kept: Mutex::default(),
-            http: HttpTransport::new(&Limits::default(), &TlsConfig::default(), executor)
-                .expect("TLS"),
-        }
-    }
-
-    /// Hands everything over that was kept back. Says how much that was.
-    fn unmute(&self) -> String {
-        let kept = std::mem::take(&mut *self.kept.lock().expect("no panic"));
-        let count = kept.len();
-        for (request, exchange) in kept {
-            self.http.start(request, exchange);
-        }
-        count.to_string()
-    }
-}
+use points::Then;
+use transports::{Mute, Stepwise};
 
 fn user_agent() -> String {
     format!("agent/{}", std::process::id())
@@ -81,6 +49,14 @@ fn main() {
         match argument.as_str() {
             "--base" => config.base_url = arguments.next(),
             "--mute" => seams.transport = Some(Arc::clone(mute.insert(Arc::new(Mute::new()))) as _),
+            "--die" | "--stand" => {
+                let then = match argument.as_str() {
+                    "--die" => Then::Dies,
+                    _ => Then::Stands,
+                };
+                points::set(&arguments.next().expect("a point"), then);
+                seams.transport = Some(Arc::new(Stepwise::new()));
+            }
             "--limits" => {
                 let text = arguments.next().expect("limits");
                 config.limits = Some(limits(&text));
@@ -89,7 +65,8 @@ fn main() {
         }
     }
     config.user_agent = Some(user_agent());
-    let outbox = match Outbox::open_with(config, seams) {
+    let opened = points::within("open", || Outbox::open_with(config, seams));
+    let outbox = match opened {
         Ok(outbox) => outbox,
         Err(error) => {
             say(&format!("failed {error:?}"));
@@ -103,6 +80,11 @@ fn main() {
     for line in std::io::stdin().lock().lines() {
         let line = line.expect("readable input");
         let words: Vec<&str> = line.split(' ').collect();
+        if words == ["go"] {
+            points::go();
+            say("going");
+            continue;
+        }
         if let (["unmute"], Some(mute)) = (words.as_slice(), &mute) {
             say(&mute.unmute());
             continue;
@@ -125,7 +107,13 @@ fn run(
         ["submit", id, path, body] => {
             let submission = Submission::post(SubmissionId::parse(id)?, path)
                 .bytes("text/plain", body.as_bytes().to_vec());
-            format!("{:?}", outbox.submit(submission)?.kind)
+            submit(outbox, submission)?
+        }
+        ["submit-in", lane, id, path, body] => {
+            let submission = Submission::post(SubmissionId::parse(id)?, path)
+                .bytes("text/plain", body.as_bytes().to_vec())
+                .lane(*lane);
+            submit(outbox, submission)?
         }
         ["sign-in", account] => {
             outbox.sign_in((*account).to_owned())?;
@@ -166,7 +154,7 @@ fn run(
             let body = vec![b'x'; bytes.parse()?];
             let submission =
                 Submission::post(SubmissionId::parse(id)?, path).bytes("text/plain", body);
-            format!("{:?}", outbox.submit(submission)?.kind)
+            submit(outbox, submission)?
         }
         ["submit-file", id, path, file] => {
             let submission = Submission::post(SubmissionId::parse(id)?, path)
@@ -180,8 +168,13 @@ fn run(
                 known[0].snapshot.as_ref().map(|snapshot| snapshot.state)
             )
         }
+        ["list"] => list(outbox)?,
         ["snapshot", id] => {
             format!("{:?}", outbox.snapshot(SubmissionId::parse(id)?)?.state)
+        }
+        ["cancel", id] => {
+            let cancelled = format!("{:?}", outbox.cancel(SubmissionId::parse(id)?)?);
+            cancelled.split(' ').next().unwrap_or_default().to_owned()
         }
         ["result", id] => {
             let outcome = outbox.snapshot(SubmissionId::parse(id)?)?.outcome;
@@ -224,10 +217,7 @@ fn run(
             outbox.cancel(fresh)?;
             let refused = outbox.resolve(id, revision, submit_once::Resolution::GiveUp);
             let missing = outbox.cancel(unknown);
-            outbox.list(
-                submit_once::ListFilter::all(),
-                submit_once::PageRequest::default(),
-            )?;
+            outbox.list(ListFilter::all(), PageRequest::default())?;
             outbox.changes(0, 10)?;
             outbox.stats()?;
             outbox.retain()?;
@@ -240,14 +230,44 @@ fn run(
             "started".to_owned()
         }
         ["suspend"] => {
-            outbox.suspend()?;
+            points::within("suspend", || outbox.suspend())?;
             "suspended".to_owned()
+        }
+        ["close"] => {
+            points::within("close", || outbox.close());
+            "closed".to_owned()
         }
         ["inbox", words @ ..] => inbox::run(outbox, words)?,
         ["exclusive"] => exclusive(path)?,
+        ["visit", other] => visit(other)?,
         ["memory"] => memory()?,
         _ => return Err(format!("unknown command {words:?}").into()),
     })
+}
+
+fn submit(outbox: &Outbox, submission: Submission) -> Result<String, submit_once::OutboxError> {
+    let receipt = points::within("submit", || outbox.submit(submission))?;
+    points::pass("submitted");
+    Ok(format!("{:?}", receipt.kind))
+}
+
+/// Everything that there is, as `ID:State`.
+fn list(outbox: &Outbox) -> Result<String, submit_once::OutboxError> {
+    let mut page = PageRequest::default();
+    let mut entries = vec!["all".to_owned()];
+    loop {
+        let found = outbox.list(ListFilter::all(), page)?;
+        let entry = |snapshot: submit_once::Snapshot| {
+            let state = format!("{:?}", snapshot.state);
+            let state = state.split(' ').next().unwrap_or_default();
+            format!("{}:{state}", snapshot.id)
+        };
+        entries.extend(found.snapshots.into_iter().map(entry));
+        let Some(next) = found.next else {
+            return Ok(entries.join(" "));
+        };
+        page.after = next;
+    }
 }
 
 /// Opens and submits from several threads at once; says how many were accepted.
@@ -285,6 +305,19 @@ fn exclusive(path: &str) -> Result<String, Box<dyn std::error::Error>> {
     let busy: bool =
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     Ok(if busy { "busy" } else { "free" }.to_owned())
+}
+
+/// What another program does to a database that it takes for its own: it writes, with SQLite's default
+/// settings, and its connection is closed.
+fn visit(path: &str) -> Result<String, Box<dyn std::error::Error>> {
+    let connection = rusqlite::Connection::open(path)?;
+    connection.busy_timeout(Duration::from_secs(5))?;
+    connection.execute_batch(
+        "CREATE TABLE IF NOT EXISTS visit (at TEXT); INSERT INTO visit VALUES (datetime())",
+    )?;
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    connection.close().map_err(|(_, error)| error)?;
+    Ok("visited".to_owned())
 }
 
 /// The greatest resident memory so far, in kB.

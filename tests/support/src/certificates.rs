@@ -157,12 +157,7 @@ impl TestCa {
         params.not_before = not_before;
         params.not_after = not_after;
         let certificate = params.signed_by(&key, &self.issuer)?;
-        Ok(Identity {
-            der: certificate.der().to_vec(),
-            pem: certificate.pem(),
-            spki_sha256: spki_sha256(&key),
-            key: key.serialize_der(),
-        })
+        Ok(Identity::new(&certificate, &key))
     }
 }
 
@@ -170,6 +165,27 @@ impl TestCa {
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 impl Identity {
+    /// A certificate for `localhost` that no authority vouches for: it is signed with its own key.
+    ///
+    /// # Errors
+    ///
+    /// See [`CertificateError`].
+    pub fn self_signed() -> Result<Self, CertificateError> {
+        let key = KeyPair::generate()?;
+        let names = LOCAL.map(str::to_owned).to_vec();
+        let certificate = CertificateParams::new(names)?.self_signed(&key)?;
+        Ok(Self::new(&certificate, &key))
+    }
+
+    fn new(certificate: &rcgen::Certificate, key: &KeyPair) -> Self {
+        Self {
+            der: certificate.der().to_vec(),
+            pem: certificate.pem(),
+            spki_sha256: spki_sha256(key),
+            key: key.serialize_der(),
+        }
+    }
+
     /// The certificate as DER.
     #[must_use]
     pub fn der(&self) -> &[u8] {

@@ -283,8 +283,10 @@ impl Handler {
             Ok(Outcome::Known { effect, .. }) => (*effect, true),
             Ok(Outcome::Reused | Outcome::Outdated) | Err(_) => return,
         };
+        let now = self.shared.ledger.now_ns();
         self.update(|record| {
             record.effect = effect;
+            record.effect_at_ns = effect.map(|_| now);
             record.replayed = replayed;
         });
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::behaviour::Matcher;
+use crate::history::{self, Event};
 use crate::records::{EffectBody, EffectRecord, RequestRecord};
 use crate::server::ReferenceServer;
 use crate::store::StoreError;
@@ -73,6 +74,18 @@ impl ReferenceServer {
     #[must_use]
     pub fn records(&self) -> Vec<RequestRecord> {
         self.shared.ledger.read(<[RequestRecord]>::to_vec)
+    }
+
+    /// The clock of the records, for events that are put in order with them.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.shared.ledger.now_ns()
+    }
+
+    /// What the records tell, as events of a history with their times.
+    #[must_use]
+    pub fn events(&self) -> Vec<(u64, Event)> {
+        self.shared.ledger.read(history::served)
     }
 
     /// All effects in the database, in order.

@@ -120,6 +120,7 @@ impl Ledger {
             status: None,
             behaviour: behaviour.without_body(),
             effect: None,
+            effect_at_ns: None,
             replayed: false,
             answer_lost: false,
             held_at: None,

@@ -57,6 +57,9 @@ pub struct RequestRecord {
     pub behaviour: Behaviour,
     /// The effect that this request made, or whose stored answer it got.
     pub effect: Option<u64>,
+    /// When that was known: right after the commit, and before anything of an answer.
+    #[serde(default)]
+    pub effect_at_ns: Option<u64>,
     /// Whether the answer is one stored earlier under the key.
     pub replayed: bool,
     /// Whether there is an effect whose true answer never reached this client: the connection

@@ -24,6 +24,7 @@ fn flight(key: &str, path: &str, arrived_at_ns: u64, ended_at_ns: Option<u64>) -
         status: None,
         behaviour: Behaviour::Normal,
         effect: None,
+        effect_at_ns: None,
         replayed: false,
         answer_lost: false,
         held_at: None,

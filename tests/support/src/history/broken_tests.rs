@@ -240,6 +240,21 @@ fn two_requests_on_the_wire_are_noticed_unless_a_process_was_frozen() {
 }
 
 #[test]
+fn what_a_thawed_process_sends_is_excused_and_what_comes_after_is_not() {
+    let by = || "app".to_owned();
+    let mut history = vec![accepted("a"), Event::Frozen { by: by() }];
+    history.push(received(1, "a"));
+    let mut early = history.clone();
+    early.push(received(2, "a"));
+    breaks("single flight", &early);
+    history.push(Event::Thawed { by: by() });
+    history.push(received(2, "a"));
+    assert_eq!(check(&history), []);
+    history.push(received(3, "a"));
+    breaks("single flight", &history);
+}
+
+#[test]
 fn a_history_that_contradicts_itself_is_noticed() {
     breaks("a sound history", &[ended(1)]);
     breaks(

@@ -97,7 +97,7 @@ impl Checker {
                 result,
             } => self.read(by, key, *state, Some(result)),
             Event::Crashed { .. } => {}
-            Event::Frozen { .. } => self.freezes += 1,
+            Event::Frozen { .. } | Event::Thawed { .. } => self.freezes += 1,
             Event::Settled => self.settled = true,
         }
     }

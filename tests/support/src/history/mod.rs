@@ -8,6 +8,9 @@
 #[cfg(test)]
 mod broken_tests;
 mod check;
+mod served;
+
+pub(crate) use served::served;
 
 pub use check::{Violation, check};
 
@@ -90,6 +93,11 @@ pub enum Event {
     },
     /// A process was frozen: its requests may outlive their leases.
     Frozen {
+        /// Which process.
+        by: String,
+    },
+    /// It goes on, and what it had checked before it was frozen it may send now.
+    Thawed {
         /// Which process.
         by: String,
     },

@@ -1,4 +1,4 @@
-//! Real processes that use the library, for the tests of this binary.
+//! Real processes that use the library, for tests that kill, freeze and race them.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use submit_once_reference_server::{Options, ReferenceServer};
 
-use crate::common::Place;
+use super::Place;
 
 /// Long enough for a loaded machine, short enough to notice a hang.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -45,7 +45,15 @@ impl Agent {
     }
 
     /// With another program around it, such as strace.
-    pub fn spawn(mut command: Command, place: &Place, options: &[&str]) -> Self {
+    pub fn spawn(command: Command, place: &Place, options: &[&str]) -> Self {
+        let mut agent = Self::launch(command, place, options);
+        let first = agent.read();
+        assert_eq!(first, "open");
+        agent
+    }
+
+    /// One that may be dead before it is open.
+    pub fn launch(mut command: Command, place: &Place, options: &[&str]) -> Self {
         let mut child = command
             .arg(place.path())
             .args(options)
@@ -55,14 +63,11 @@ impl Agent {
             .unwrap();
         let input = child.stdin.take().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
-        let mut agent = Self {
+        Self {
             child,
             input,
             output,
-        };
-        let first = agent.read();
-        assert_eq!(first, "open");
-        agent
+        }
     }
 
     /// For delivery to this server, with short times.
@@ -85,6 +90,19 @@ impl Agent {
     pub fn ask(&mut self, command: &str) -> String {
         self.say(command);
         self.read()
+    }
+
+    /// The next line, of a process that may die. `None` once it is dead.
+    pub fn try_read(&mut self) -> Option<String> {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line.strip_suffix('\n').map(str::to_owned)
+    }
+
+    pub fn try_ask(&mut self, command: &str) -> Option<String> {
+        // One that is dead has no input any more.
+        writeln!(self.input, "{command}").ok()?;
+        self.try_read()
     }
 
     /// SIGKILL, and waits for the end.
