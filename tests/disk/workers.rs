@@ -5,6 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 
+use crate::common::attack::asked_seed;
+
 /// What is attacked, in words, and the attack.
 type Job<'a> = (String, Box<dyn FnOnce() + Send + 'a>);
 
@@ -22,9 +24,11 @@ pub fn work<'a>(give_all: impl FnOnce(&mut dyn FnMut(String, Box<dyn FnOnce() + 
         give_all(&mut |what, job| give.send((what, job)).unwrap());
         drop(give);
     });
+    let test = std::thread::current().name().unwrap_or_default().to_owned();
+    let seed = asked_seed().unwrap_or(1);
     assert!(
         !failed.load(Ordering::SeqCst),
-        "an attack got through, see above"
+        "an attack got through, see above; again: SUBMIT_ONCE_SEED={seed} cargo test --test disk {test}"
     );
 }
 
