@@ -7,6 +7,8 @@
 //! Each attack leaves its figure in the build's folder, as a row of the table that `tests/run` prints
 //! and writes to `docs/verification.md`.
 
+#![allow(clippy::expect_used, reason = "what isn't a number is said in words")]
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;

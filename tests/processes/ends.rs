@@ -25,15 +25,15 @@ pub enum End {
 /// Points of the process's own, with the last passing that is drawn: a write to the disk of a call,
 /// or a step of its transport.
 const POINTS: [(&str, u64); 9] = [
-    ("open", 12),
-    ("submit", 8),
+    ("open", 16),
+    ("submit", 30),
     ("submitted", 2),
     ("claimed", 3),
     ("checked", 4),
     ("answered", 2),
-    ("settle", 12),
-    ("suspend", 6),
-    ("close", 6),
+    ("settle", 40),
+    ("suspend", 12),
+    ("close", 16),
 ];
 
 impl End {

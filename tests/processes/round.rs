@@ -113,21 +113,23 @@ impl Round {
     }
 
     /// It waits for the others' transactions as long as an app does.
-    fn open_accepter(&self) -> Session<'_> {
+    fn open_accepter(&self, name: &str) -> Session<'_> {
         let options = ["--limits", LONG];
-        Session::open("accepter", &self.place, &self.diary, &options)
+        Session::open(name, &self.place, &self.diary, &options)
+    }
+
+    fn begin(&self, accepter: &mut Session<'_>, number: u64) -> Order {
+        Order {
+            id: accepter.ask(&format!("begin form-{number}")).unwrap(),
+            path: format!("/orders/{number}"),
+            lane: None,
+            large: None,
+        }
     }
 
     /// The third process accepts one more.
     fn accept(&self, accepter: &mut Session<'_>, number: u64) -> Order {
-        let id = accepter.ask(&format!("begin form-{number}")).unwrap();
-        let path = format!("/orders/{number}");
-        let order = Order {
-            id,
-            path,
-            lane: None,
-            large: None,
-        };
+        let order = self.begin(accepter, number);
         assert_eq!(accepter.submit(&order).unwrap(), "Accepted");
         order
     }
@@ -152,17 +154,34 @@ impl Round {
         self.diary.note(Event::Crashed { by });
     }
 
-    /// Two drain while a third accepts; one of the two is killed meanwhile.
+    /// Both submit the same at the same time: one of them accepts it.
+    fn accept_together(&self, accepters: &mut [Session<'_>; 2], number: u64) {
+        let order = self.begin(&mut accepters[0], number);
+        let told = std::thread::scope(|scope| {
+            let submit = |accepter: &mut Session<'_>| accepter.submit(&order).unwrap();
+            let both = accepters
+                .each_mut()
+                .map(|accepter| scope.spawn(move || submit(accepter)));
+            both.map(|told| told.join().unwrap())
+        });
+        let accepted = told.iter().filter(|kind| *kind == "Accepted").count();
+        assert_eq!(accepted, 1, "{told:?}");
+    }
+
+    /// Two drain while two more accept; one that drains is killed meanwhile.
     fn killed(&self) {
         // Slow while its client is there: what lives may take longer than the quiet time.
         let slow = Behaviour::AnswerLate(self.dice.moment(Duration::from_millis(450)));
         self.diary.server.always(Matcher::Any, slow);
-        let mut accepter = self.open_accepter();
+        let mut accepters = [
+            self.open_accepter("accepter"),
+            self.open_accepter("another"),
+        ];
         let mut dying = Some(self.open("dying", &[]));
         let mut other = self.open("other", &[]);
         let last = self.dice.below(6);
         for number in 0..8 {
-            self.accept(&mut accepter, number);
+            self.accept_together(&mut accepters, number);
             for drainer in dying.iter_mut().chain([&mut other]) {
                 drain(drainer);
             }
@@ -175,12 +194,12 @@ impl Round {
             }
         }
         other.finish();
-        accepter.read_all();
+        accepters.iter_mut().for_each(Session::read_all);
     }
 
     /// Whichever of the two has it on the wire is killed.
     fn killed_on_the_wire(&self) {
-        let mut accepter = self.open_accepter();
+        let mut accepter = self.open_accepter("accepter");
         let mut drainers = vec![self.open("one", &[]), self.open("two", &[])];
         let order = self.accept(&mut accepter, 0);
         self.hold(&order);
@@ -209,7 +228,7 @@ impl Round {
 
     /// One that accepts, and one that is frozen with the order's request on the wire.
     fn freeze_on_the_wire(&self) -> (Session<'_>, Session<'_>, Order) {
-        let mut accepter = self.open_accepter();
+        let mut accepter = self.open_accepter("accepter");
         let mut frozen = self.open("frozen", &[]);
         let order = self.accept(&mut accepter, 0);
         self.hold(&order);
@@ -277,7 +296,7 @@ impl Round {
     }
 
     fn frozen_after_its_last_look(&self) {
-        let mut accepter = self.open_accepter();
+        let mut accepter = self.open_accepter("accepter");
         let mut frozen = self.open("frozen", &["--stand", "checked:2"]);
         let order = self.accept(&mut accepter, 0);
         // Both lines, in the order that they come.
@@ -307,7 +326,7 @@ impl Round {
     }
 
     fn frozen_after_its_claim(&self) {
-        let mut accepter = self.open_accepter();
+        let mut accepter = self.open_accepter("accepter");
         let mut frozen = self.open("frozen", &["--mute"]);
         let order = self.accept(&mut accepter, 0);
         frozen.agent.say("drain-in-background 60000");

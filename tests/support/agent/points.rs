@@ -112,7 +112,7 @@ fn die() {
     }
 }
 
-type Write = unsafe extern "C" fn(c_int, *const c_void, usize) -> isize;
+type Write = unsafe extern "C" fn(c_int, *const c_void, usize, i64) -> isize;
 type Truncate = unsafe extern "C" fn(c_int, i64) -> c_int;
 
 static WRITE: OnceLock<Write> = OnceLock::new();
@@ -125,10 +125,10 @@ fn watch_disk() {
         let vfs = ffi::sqlite3_vfs_find(std::ptr::null());
         let get = (*vfs).xGetSystemCall.expect("a VFS of version 3");
         let set = (*vfs).xSetSystemCall.expect("a VFS of version 3");
-        let system = get(vfs, c"write".as_ptr()).expect("the system's write");
+        let system = get(vfs, c"pwrite".as_ptr()).expect("the system's pwrite");
         WRITE.get_or_init(|| std::mem::transmute::<unsafe extern "C" fn(), Write>(system));
         let own: unsafe extern "C" fn() = std::mem::transmute(write as Write);
-        assert_eq!(set(vfs, c"write".as_ptr(), Some(own)), ffi::SQLITE_OK);
+        assert_eq!(set(vfs, c"pwrite".as_ptr(), Some(own)), ffi::SQLITE_OK);
         let system = get(vfs, c"ftruncate".as_ptr()).expect("the system's ftruncate");
         TRUNCATE.get_or_init(|| std::mem::transmute::<unsafe extern "C" fn(), Truncate>(system));
         let own: unsafe extern "C" fn() = std::mem::transmute(truncate as Truncate);
@@ -144,10 +144,10 @@ fn pass_write() {
     }
 }
 
-unsafe extern "C" fn write(file: c_int, bytes: *const c_void, length: usize) -> isize {
+unsafe extern "C" fn write(file: c_int, bytes: *const c_void, length: usize, at: i64) -> isize {
     pass_write();
     // SAFETY: passed on unchanged.
-    unsafe { WRITE.get().expect("set before this")(file, bytes, length) }
+    unsafe { WRITE.get().expect("set before this")(file, bytes, length, at) }
 }
 
 unsafe extern "C" fn truncate(file: c_int, length: i64) -> c_int {
