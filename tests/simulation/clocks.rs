@@ -134,7 +134,7 @@ impl Script {
             }
             _ => {}
         }
-        let most = *self.dice.pick(&[3_000, 60_000, 1_800_000]);
+        let most = *self.dice.pick(&[3_000, 60_000, 600_000]);
         let pass = Duration::from_millis(self.dice.between(1, most));
         self.said.push(format!("pass {pass:?}"));
         tokio::time::sleep(pass).await;
@@ -218,12 +218,12 @@ fn script(seed: u64) -> Option<String> {
             watch,
             said: Vec::new(),
         };
-        for _ in 0..8 {
+        for _ in 0..6 {
             script.event().await;
         }
         script.watch.lock().unwrap().calm = true;
         // The longest wait, jittered; then a second one, of a submission that was on the wire.
-        tokio::time::sleep(Duration::from_secs(2 * 3_600)).await;
+        tokio::time::sleep(Duration::from_secs(3_600)).await;
         let mut all = std::mem::take(&mut script.watch.lock().unwrap().broken);
         for (id, host) in ids.iter().zip(HOSTS) {
             let snapshot = script.outbox.snapshot(*id).unwrap();
