@@ -284,7 +284,9 @@ impl App {
             return;
         };
         let (outbox, by) = self.process();
-        let other = self.dice.one_in(4) && self.known[which].effect != Effect::Safe;
+        // One whose first submit may not have been stored is free to be another.
+        let stored = outbox.snapshot(submission.id).is_ok();
+        let other = self.dice.one_in(4) && self.known[which].effect != Effect::Safe && stored;
         if other {
             submission = submission.json(r#"{"another":true}"#);
         }

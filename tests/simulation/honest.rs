@@ -132,7 +132,7 @@ struct Concluded {
 
 fn limits() -> Limits {
     Limits {
-        request_timeout: Duration::from_millis(400),
+        request_timeout: Duration::from_secs(2),
         busy_timeout: Duration::from_secs(1),
         lease: Duration::from_secs(8),
         ..Limits::default()

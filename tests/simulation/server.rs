@@ -295,6 +295,10 @@ impl Server {
                 stored: Some(stored),
                 ..
             }) => {
+                if let Some(Says::After(status)) = self.script.front().cloned() {
+                    self.script.pop_front();
+                    return Some(answer(status, "{}"));
+                }
                 let mut stored = stored.clone();
                 if self.setting.marks {
                     stored.headers.push(header("idempotent-replayed", "true"));
