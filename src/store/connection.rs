@@ -481,3 +481,7 @@ fn token(entropy: &dyn Entropy) -> String {
         .into_uuid()
         .to_string()
 }
+
+#[cfg(test)]
+#[path = "connection_tests.rs"]
+mod tests;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 use proptest_state_machine::ReferenceStateMachine;
 
-use crate::common::attack::{Attack, assert_noticed};
+use crate::common::attack::{Attack, assert_noticed, is_weakened};
 use crate::common::sim::simulate;
 use crate::model::Model;
 use crate::steps::Calls;
@@ -60,7 +60,7 @@ fn walk(seed: u64, walks: u64, met: &Met) {
     let config = Config {
         cases: u32::try_from(walks).unwrap(),
         failure_persistence: None,
-        max_shrink_time: SHRINKING,
+        max_shrink_time: if is_weakened() { 500 } else { SHRINKING },
         ..Config::default()
     };
     let mut bytes = [0; 32];
