@@ -7,6 +7,11 @@
 use crate::error::{OpenError, OutboxError, StorageError};
 use crate::model::id::SubmissionId;
 use crate::model::outcome::{Receipt, ReceiptKind};
+#[cfg(debug_assertions)]
+use crate::model::state::{Event, State};
+#[cfg(debug_assertions)]
+use crate::model::transition_table::{RULES, rule_of};
+use crate::policy::classify::Judgement;
 
 pub(crate) const TARGET: &str = "submit_once";
 
@@ -99,6 +104,32 @@ pub(crate) fn tell(told: &[Told]) {
             }
         }
     }
+}
+
+/// What the state function was asked, by the rule of its table that answers.
+#[cfg(debug_assertions)]
+pub(crate) fn asked(state: &State, event: Event) {
+    if tracing::level_enabled!(tracing::Level::TRACE)
+        && let Some((rule, _)) = rule_of(state, event)
+        && let Some((place, on, condition, to)) = RULES.get(rule)
+    {
+        let rules = RULES.len();
+        let row = format!("{rule}/{rules} {place:?} {on:?} {condition:?} {to:?}");
+        tracing::trace!(target: TARGET, row, "asked");
+    }
+}
+
+/// What an exchange was judged to mean.
+pub(crate) fn judged(judgement: &Judgement) {
+    tracing::trace!(
+        target: TARGET,
+        proves = ?judgement.proves,
+        settles = ?judgement.settles,
+        then = ?judgement.then,
+        counts = ?judgement.counts,
+        closes = ?judgement.closes,
+        "judged"
+    );
 }
 
 /// A result of the inbox isn't the one that was stored.

@@ -44,6 +44,7 @@ impl Outbox {
                 | SubmissionState::Abandoned => return Ok(Waited::Settled { snapshot }),
             }
             tokio::select! {
+                biased;
                 result = changed.changed() => {
                     if result.is_err() {
                         return Err(OutboxError::Closed);

@@ -18,8 +18,6 @@ pub(crate) enum Weakness {
     LeaseZero,
     /// An owner counts as dead though its lock is held.
     HeldLockIsDead,
-    /// A server gets no time to end what it works on.
-    QuietTimeZero,
     /// A final state may change.
     NoTerminalGuard,
     /// The last connection to close deletes the log.
@@ -52,6 +50,10 @@ pub(crate) enum Weakness {
     NoFence,
     /// The result isn't kept with the final state.
     ResultIsDropped,
+    /// The next attempt doesn't wait for what the server may still be doing.
+    NoQuietTime,
+    /// An answer that proves its own attempt to be without effect says so of the earlier ones, too.
+    DoubtClearedByAny,
 }
 
 impl Weakness {
@@ -64,7 +66,6 @@ impl Weakness {
             Self::NoCheckpointAtOpen => "no-checkpoint-at-open",
             Self::LeaseZero => "lease-zero",
             Self::HeldLockIsDead => "held-lock-is-dead",
-            Self::QuietTimeZero => "quiet-time-zero",
             Self::NoTerminalGuard => "no-terminal-guard",
             Self::NoPersistWal => "no-persist-wal",
             Self::NoWakeUp => "no-wake-up",
@@ -81,6 +82,8 @@ impl Weakness {
             Self::ConsentStays => "consent-stays",
             Self::NoFence => "no-fence",
             Self::ResultIsDropped => "result-is-dropped",
+            Self::NoQuietTime => "no-quiet-time",
+            Self::DoubtClearedByAny => "doubt-cleared-by-any",
         }
     }
 }

@@ -19,6 +19,8 @@ mod calls;
 mod cuts;
 #[path = "disk/ending.rs"]
 mod ending;
+#[path = "disk/found.rs"]
+mod found;
 #[path = "disk/kills.rs"]
 mod kills;
 #[path = "disk/life.rs"]

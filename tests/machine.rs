@@ -14,9 +14,15 @@ mod common;
 mod model;
 #[path = "machine/model_moves.rs"]
 mod model_moves;
+#[path = "machine/names.rs"]
+mod names;
+#[path = "machine/seen.rs"]
+mod seen;
 #[path = "machine/steps.rs"]
 mod steps;
 #[path = "machine/subject.rs"]
 mod subject;
+#[path = "machine/terms.rs"]
+mod terms;
 #[path = "machine/walks.rs"]
 mod walks;

@@ -279,6 +279,8 @@ impl Engine {
             match until {
                 Some(time) => {
                     tokio::select! {
+                        // Not in an order by chance, which nobody could repeat.
+                        biased;
                         () = self.nudge.notified() => {}
                         () = self.parts.executor.sleep(time) => {}
                     }

@@ -2,7 +2,7 @@
 //! happens under one lock, which a turn of the pump holds from collecting reports to launching
 //! claims.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -24,9 +24,10 @@ use crate::trace::TARGET;
 
 /// What is on the wire, and what came back from it.
 pub(super) struct Gate {
-    pub(super) flights: HashMap<i64, Flight>,
+    /// By their attempts, so that all are stopped in an order that can be repeated.
+    pub(super) flights: BTreeMap<i64, Flight>,
     /// Status probes on the wire, by their submission.
-    pub(super) asking: HashMap<i64, Asking>,
+    pub(super) asking: BTreeMap<i64, Asking>,
     reports: mpsc::UnboundedReceiver<Report>,
     pub(super) unsettled: Vec<Finished>,
     pub(super) probed: Vec<Probed>,
@@ -64,8 +65,8 @@ pub(super) enum Report {
 impl Gate {
     pub(super) fn new(reports: mpsc::UnboundedReceiver<Report>) -> Self {
         Self {
-            flights: HashMap::new(),
-            asking: HashMap::new(),
+            flights: BTreeMap::new(),
+            asking: BTreeMap::new(),
             reports,
             unsettled: Vec::new(),
             probed: Vec::new(),
@@ -108,12 +109,11 @@ impl Engine {
     }
 
     fn stop_where(&self, gate: &mut Gate, stops: impl Fn(i64, &Flight) -> bool) {
-        let flights: Vec<Flight> = gate
-            .flights
-            .extract_if(|attempt, flight| stops(*attempt, flight))
-            .map(|(_, flight)| flight)
-            .collect();
-        for flight in flights {
+        let (stopped, on_the_wire): (BTreeMap<_, _>, _) = std::mem::take(&mut gate.flights)
+            .into_iter()
+            .partition(|(attempt, flight)| stops(*attempt, flight));
+        gate.flights = on_the_wire;
+        for flight in stopped.into_values() {
             self.stop_flight(gate, &flight);
         }
     }

@@ -21,6 +21,7 @@ use crate::policy::classify::{
 use crate::policy::limits::Limits;
 use crate::policy::profile::{KeyPlace, ServerProfile};
 use crate::store::{Claim, Finished, KeptAnswer, Store, Want};
+use crate::trace;
 
 /// What judging needs to know of an attempt. Outlives the exchange, for late answers.
 #[derive(Debug, Clone)]
@@ -198,7 +199,8 @@ fn finished(
     limits: &Limits,
     entropy: &dyn Entropy,
 ) -> Finished {
-    let quiet = limits.quiet_time.unwrap_or(about.profile.quiet_time);
+    trace::judged(&judgement);
+    let quiet = about.profile.quiet(limits.quiet_time);
     let (wait, asked) = match judgement.wait {
         Wait::Nothing => (Duration::ZERO, Duration::ZERO),
         Wait::Backoff => (exponential(about.failures + 1, limits), Duration::ZERO),

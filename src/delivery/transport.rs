@@ -233,6 +233,9 @@ impl Shared {
     pub(crate) async fn time_out(self: Arc<Self>, sleep: impl Fn() -> BoxFuture<()>) {
         loop {
             tokio::select! {
+                biased;
+                () = self.done.notified() => return,
+                () = self.moved.notified() => {}
                 () = sleep() => {
                     if !self.reported.load(Ordering::Acquire) {
                         let fault = self.stop(Fault::TimedOut);
@@ -240,8 +243,6 @@ impl Shared {
                     }
                     return;
                 }
-                () = self.moved.notified() => {}
-                () = self.done.notified() => return,
             }
         }
     }

@@ -21,6 +21,8 @@ pub mod submission;
     reason = "a new state or event must be decided here before it compiles"
 )]
 pub mod transition;
+#[cfg(any(test, debug_assertions))]
+pub(crate) mod transition_table;
 
 #[cfg(test)]
 mod counterexample_tests;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::rules::{AnswerRule, is_pointer};
 use crate::model::submission::{Effect, is_token};
+use crate::weakness::{self, Weakness};
 
 /// How one server treats idempotency keys. Data, frozen with each submission.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, uniffi::Record)]
@@ -127,6 +128,15 @@ pub enum KeySpelling {
 }
 
 impl ServerProfile {
+    /// How long an attempt that got no answer keeps the next one waiting; `instead` is what the limits
+    /// say.
+    pub(crate) fn quiet(&self, instead: Option<Duration>) -> Duration {
+        if weakness::is_out(Weakness::NoQuietTime) {
+            return Duration::ZERO;
+        }
+        instead.unwrap_or(self.quiet_time)
+    }
+
     /// The profile in its persisted form.
     pub(crate) fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()

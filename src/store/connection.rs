@@ -190,8 +190,9 @@ fn look(path: &Path) -> Result<(), OpenError> {
     else {
         return Err(damaged("the file ends within its header"));
     };
-    if application_id == 0 && schema_cookie == 0 && metadata.len() > EMPTY_BYTES {
-        return Err(damaged("the file's header is empty, and the rest isn't"));
+    let has_log = fs::metadata(file::beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
+    if application_id == 0 && schema_cookie == 0 && metadata.len() > EMPTY_BYTES && !has_log {
+        return Err(damaged(EMPTY_HEADER));
     }
     if application_id != migrate::APPLICATION_ID && (application_id != 0 || schema_cookie != 0) {
         return Err(OpenError::NotAnOutbox {
@@ -205,6 +206,13 @@ fn look(path: &Path) -> Result<(), OpenError> {
         });
     }
     Ok(())
+}
+
+/// A file that begins as an empty one does, and is longer.
+const EMPTY_HEADER: &str = "the file's header is empty, and the rest isn't";
+
+fn is_filled(metadata: std::io::Result<fs::Metadata>) -> bool {
+    metadata.is_ok_and(|metadata| metadata.len() > EMPTY_BYTES)
 }
 
 /// True if the power went while SQLite wrote the first page: its journal says that the file was empty
@@ -272,6 +280,9 @@ pub(super) fn prepare(connection: &Connection, limits: &Limits) -> Result<(), Op
         (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
         (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
         (DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true),
+        // Else every binding of a value that a partial index was compared with makes SQLite prepare the
+        // statement anew: several times as long as running it.
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true),
     ] {
         if connection.set_db_config(config, on).map_err(sql)? != on {
             return Err(not_taken("a database setting"));
@@ -279,6 +290,10 @@ pub(super) fn prepare(connection: &Connection, limits: &Limits) -> Result<(), Op
     }
     let (application_id, version) = migrate::identify(connection)?;
     if application_id == 0 && version == 0 {
+        // Where the first checkpoint was cut off the header is in the log, and was seen there.
+        if connection.path().map(fs::metadata).is_some_and(is_filled) {
+            return Err(damaged(EMPTY_HEADER));
+        }
         // Only before the first table.
         connection
             .pragma_update(None, "page_size", PAGE_BYTES)

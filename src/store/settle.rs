@@ -105,6 +105,11 @@ fn on_time(
 ) -> Result<(), OutboxError> {
     let judgement = &finished.judgement;
     let since = match judgement.settles {
+        _ if weakness::is_out(Weakness::DoubtClearedByAny)
+            && judgement.proves == Proof::NotApplied =>
+        {
+            Some(0)
+        }
         Settles::Nothing => None,
         Settles::SinceConsent => Some(row.epoch),
         Settles::Everything => Some(0),

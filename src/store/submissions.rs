@@ -18,6 +18,8 @@ use crate::model::links::LanePolicy;
 use crate::model::state::{Event, State, SubmissionState, Transition};
 use crate::model::submission::Effect;
 use crate::model::transition::next;
+#[cfg(debug_assertions)]
+use crate::trace;
 use crate::trace::Told;
 
 /// The hot part of a submission.
@@ -227,6 +229,8 @@ pub(super) enum Due {
 /// before [`change`].
 pub(super) fn ask(tx: &Tx<'_>, row: &Row, event: Event) -> Result<Transition, OutboxError> {
     let state = state_of(tx.connection, row)?;
+    #[cfg(debug_assertions)]
+    trace::asked(&state, event);
     Ok(next(&state, event)?)
 }
 
@@ -255,6 +259,10 @@ pub(super) fn change(
             fetched::note(tx, row)?;
         }
     }
+    let settled = match ends {
+        true => Some(attempts::end_wall(tx)?.0),
+        false => None,
+    };
     tx.connection
         .prepare_cached(
             "UPDATE submission SET state = :state, reason = :reason, revision = :revision,
@@ -265,7 +273,7 @@ pub(super) fn change(
                 same_status = :same_status, same = :same, same_for = :same_for,
                 same_well = :same_well,
                 expires_wall = CASE WHEN :forget_expiry THEN NULL ELSE expires_wall END,
-                settled_wall = CASE WHEN :ends THEN :wall ELSE settled_wall END
+                settled_wall = coalesce(:settled, settled_wall)
              WHERE seq = :seq",
         )?
         .execute(named_params! {
@@ -289,8 +297,7 @@ pub(super) fn change(
             ":same_for": whole_millis(row.same_for),
             ":same_well": row.same_well,
             ":forget_expiry": to.visible.is_final() || transition.fresh_start,
-            ":ends": ends,
-            ":wall": tx.now.wall.0,
+            ":settled": settled,
             ":seq": row.seq,
         })?;
     row.state = to.visible;

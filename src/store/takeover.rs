@@ -131,9 +131,6 @@ fn lose(tx: &Tx<'_>, seq: i64, ended: bool, limits: &Limits) -> Result<(), Outbo
 
 /// How long the server may still be working on an attempt that got no answer.
 pub(super) fn quiet_time(tx: &Tx<'_>, row: &Row, limits: &Limits) -> rusqlite::Result<Duration> {
-    if weakness::is_out(Weakness::QuietTimeZero) {
-        return Ok(Duration::ZERO);
-    }
     let profile = profiles::read(tx.connection, row.profile)?;
-    Ok(limits.quiet_time.unwrap_or(profile.quiet_time))
+    Ok(profile.quiet(limits.quiet_time))
 }

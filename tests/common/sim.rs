@@ -112,7 +112,8 @@ impl SimClock {
         }
     }
 
-    fn elapsed(&self) -> i64 {
+    /// The true time since the beginning, in milliseconds: whatever the device believes.
+    pub fn elapsed(&self) -> i64 {
         let awake = i64::try_from(self.start.elapsed().as_millis()).unwrap();
         awake + self.slept.load(Ordering::SeqCst)
     }
@@ -124,7 +125,7 @@ impl SimClock {
     }
 
     /// What a server's `Date` says: the true time, whatever the device believes.
-    fn date(&self) -> String {
+    pub fn date(&self) -> String {
         let millis = u64::try_from(BIRTH + self.elapsed()).unwrap();
         httpdate::fmt_http_date(std::time::UNIX_EPOCH + Duration::from_millis(millis))
     }

@@ -209,6 +209,21 @@ impl App {
         Some(snapshot)
     }
 
+    /// Reads what was read before.
+    pub fn read_again(&self) {
+        let mut keys: Vec<String> = Vec::new();
+        for event in self.log.events() {
+            if let Event::Read { key, .. } = event
+                && !keys.contains(&key)
+            {
+                keys.push(key);
+            }
+        }
+        for key in keys {
+            self.read(SubmissionId::parse(&key).unwrap());
+        }
+    }
+
     /// Reads all that is there. Whether something had to be, the list tells.
     pub fn read_all(&self) {
         for key in self.submitted() {
@@ -260,7 +275,7 @@ impl App {
     pub fn submitted(&self) -> Vec<String> {
         let mut keys: Vec<String> = Vec::new();
         for event in self.log.events() {
-            if let Event::MaybeAccepted { key, .. } = event
+            if let Event::MaybeAccepted { key, .. } | Event::Accepted { key, .. } = event
                 && !keys.contains(&key)
             {
                 keys.push(key);

@@ -44,16 +44,20 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    /// Cuts at a moment. The images that are still to be made are shared out among the moments that
-    /// are still to come.
-    fn cut(&mut self, n: usize, left: usize, medium: &Medium, moment: &Moment, last_of_sync: bool) {
-        let room = self.most.saturating_sub(self.made);
-        let until = self.made + room.div_ceil(left as u64);
+    /// With everything on the medium, and with nothing but what was synced.
+    fn cut(&mut self, n: usize, medium: &Medium, moment: &Moment, last_of_sync: bool) {
         let moment = Arc::new(moment.clone());
         self.make(format!("all of change {n}"), medium.current(), &moment);
         if last_of_sync {
             self.make(format!("what was synced at {n}"), medium.synced(), &moment);
         }
+    }
+
+    /// With something between the two. The images that are still to be made are shared out among the
+    /// moments that are still to come.
+    fn tear(&mut self, n: usize, left: usize, medium: &Medium, moment: &Moment) {
+        let until = self.made + self.most.saturating_sub(self.made).div_ceil(left as u64);
+        let moment = Arc::new(moment.clone());
         let (mut seen, mut again) = (HashSet::new(), 0);
         while medium.is_pending() && self.made < until && again < 8 {
             let (files, told) = medium.torn(&self.random);
@@ -94,8 +98,9 @@ fn a_power_cut_at_any_moment_loses_nothing() {
         tape.each(|n, medium, moment| {
             // Until something more is on the medium, the last moment has most that is acknowledged.
             let last = tape.is_last_before_sync(n);
-            cutter.cut(n, moments - n, medium, moment, last);
+            cutter.cut(n, medium, moment, last);
         });
+        tape.each(|n, medium, moment| cutter.tear(n, moments - n, medium, moment));
         made = cutter.made;
     });
     attack.report(&format!(

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use super::ending::Ending;
 use super::kills::{cut, restart_then_cut};
 use super::medium::Medium;
 use super::server::Log;
@@ -143,7 +144,7 @@ fn a_failed_sync_whose_pages_are_lost_loses_nothing_that_was_answered() {
     let (mut syncs, cuts) = (0, AtomicUsize::new(0));
     work(|give| {
         for start in &starts {
-            let made = super::calls::play(start, None);
+            let made = super::calls::play(start, None, Ending::Look);
             for (n, (op, part)) in made.into_iter().enumerate() {
                 if op != Op::Sync {
                     continue;

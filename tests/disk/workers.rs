@@ -19,7 +19,18 @@ pub fn work<'a>(give_all: impl FnOnce(&mut dyn FnMut(String, Box<dyn FnOnce() + 
         for _ in 0..THREADS {
             scope.spawn(|| run_all(&jobs, &failed));
         }
-        give_all(&mut |what, job| give.send((what, job)).unwrap());
+        let mut n = 0;
+        give_all(&mut |what, job| {
+            n += 1;
+            if std::env::var_os("DISK_TRACE").is_some() && n % 100 == 0 {
+                eprintln!("{n} {what}");
+            }
+            let stride: usize =
+                std::env::var("DISK_STRIDE").map_or(1, |text| text.parse().unwrap());
+            if n % stride == 0 {
+                give.send((what, job)).unwrap();
+            }
+        });
         drop(give);
     });
     assert!(

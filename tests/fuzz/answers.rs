@@ -86,9 +86,16 @@ fn every_answer_has_one_meaning_that_it_can_prove() {
         case.in_doubt = dice.below(2) == 0;
         case.account = dice.below(2) == 0;
         case.derived_id = dice.below(2) == 0;
-        let html = answer.headers.iter().any(|header| {
-            header.name == "content-type" && header.value.trim().starts_with("text/html")
-        });
+        let mut types = answer
+            .headers
+            .iter()
+            .filter(|header| header.name == "content-type");
+        let html = match (types.next(), types.next()) {
+            (Some(only), None) => {
+                only.value.split(';').next().unwrap_or_default().trim() == "text/html"
+            }
+            _ => false,
+        };
         let status = answer.status;
         let bodies = !answer.body.is_empty();
         let reported = Reported::Answered(answer);

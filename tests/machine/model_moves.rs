@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Account, Answer, Intent, Kept, Kind, Model, State};
+use crate::model::Model;
 use crate::steps::{Item, Step};
+use crate::terms::{Account, Answer, Intent, Kept, Kind, State};
 use submit_once::HoldReason;
 
 impl Model {
@@ -185,7 +186,7 @@ impl Model {
     fn sign_out(&mut self, purge: bool) -> Answer {
         let who = self.signed_in.take();
         let (mut kept, mut cancelled, mut abandoned) = (0, 0, 0);
-        let of_account = |entry: &crate::model::Entry| who.is_some() && entry.kind.account == who;
+        let of_account = |entry: &crate::terms::Entry| who.is_some() && entry.kind.account == who;
         let all: Vec<Intent> = self
             .whole()
             .filter(|(_, entry)| of_account(entry))

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use proptest_state_machine::ReferenceStateMachine;
 
-use crate::model::{Account, Kind, Model};
+use crate::model::Model;
+use crate::terms::{Account, Kind};
 
 /// What a server, or the way to it, does with all requests of one submission during a drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

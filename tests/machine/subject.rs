@@ -5,18 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
 use submit_once::{
-    CancelOutcome, ChangePage, Clock, Effect, Limits, ListFilter, ListState, Outbox, OutboxError,
-    PageRequest, Receipt, ReceiptKind, Resolution, SignOut, Snapshot, Submission, SubmissionId,
-    SubmissionState, Waited, WireBody, WireRequest,
+    CancelOutcome, Clock, Effect, Limits, Outbox, OutboxError, Receipt, ReceiptKind, Resolution,
+    SignOut, Submission, SubmissionId, SubmissionState, Waited, WireBody, WireRequest,
 };
 
 use crate::common::Place;
 use crate::common::sim::{Play, World, answer, drain};
-use crate::model::{
-    Account, Answer, EXPIRES_AFTER, Entry, Intent, KEEP_RESULTS, KEEP_TOMBSTONES, Kept, Kind,
-    Model, State,
-};
-use crate::steps::{Decision, Listed, Reply, Step};
+use crate::model::{EXPIRES_AFTER, KEEP_RESULTS, KEEP_TOMBSTONES, Model};
+use crate::steps::{Decision, Reply, Step};
+use crate::terms::{Account, Answer, Entry, Intent, Kept, Kind, State};
 
 const INSTANT: Duration = Duration::from_millis(1);
 
@@ -30,25 +27,25 @@ struct Script {
 pub struct Subject {
     world: World,
     place: Place,
-    outbox: Arc<Outbox>,
-    ids: Vec<SubmissionId>,
+    pub outbox: Arc<Outbox>,
+    pub ids: Vec<SubmissionId>,
     script: Arc<Mutex<Script>>,
     seen: usize,
-    cursor: i64,
+    pub cursor: i64,
     /// What the feed has told of each.
-    fed: HashMap<SubmissionId, Vec<SubmissionState>>,
-    revisions: HashMap<SubmissionId, i64>,
+    pub fed: HashMap<SubmissionId, Vec<SubmissionState>>,
+    pub revisions: HashMap<SubmissionId, i64>,
 }
 
-fn name(account: Account) -> Option<String> {
+pub fn name(account: Account) -> Option<String> {
     account.map(|account| format!("account-{account}"))
 }
 
-fn lane(lane: u8) -> String {
+pub fn lane(lane: u8) -> String {
     format!("lane-{lane}")
 }
 
-fn key(key: u8) -> String {
+pub fn key(key: u8) -> String {
     format!("draft-{key}")
 }
 
@@ -204,7 +201,7 @@ impl Subject {
         })
     }
 
-    fn intent(&self, id: SubmissionId) -> Option<Intent> {
+    pub fn intent(&self, id: SubmissionId) -> Option<Intent> {
         self.ids.iter().position(|known| *known == id)
     }
 
@@ -337,13 +334,7 @@ impl Subject {
             .iter()
             .filter(|header| header.name == "idempotency-key");
         let keys: Vec<&str> = keys.map(|header| header.value.as_str()).collect();
-        let expected = match entry.kind.replaces {
-            Some(_) => Vec::new(),
-            None => vec![self.ids[intent].to_string()],
-        };
-        if entry.kind.replaces.is_none() {
-            assert_eq!(keys, expected, "the key of {intent}");
-        }
+        assert_eq!(keys, [self.ids[intent].to_string()], "the key of {intent}");
         let WireBody::Bytes(bytes) = &request.body else {
             panic!("a file");
         };
@@ -391,167 +382,6 @@ impl Subject {
             kept: report.kept,
             cancelled: report.cancelled,
             abandoned: report.abandoned,
-        }
-    }
-
-    fn list(&self, listed: Listed, limit: u32, model: &Model) {
-        let (filter, fits): (ListFilter, Box<dyn Fn(&Entry) -> bool>) = match listed {
-            Listed::All => (ListFilter::all(), Box::new(|_| true)),
-            Listed::Moving => (
-                ListFilter::of(ListState::Moving),
-                Box::new(|entry| entry.state == State::Pending),
-            ),
-            Listed::Held => (
-                ListFilter::of(ListState::Held),
-                Box::new(|entry| matches!(entry.state, State::Held(_))),
-            ),
-            Listed::Settled => (
-                ListFilter::of(ListState::Settled),
-                Box::new(|entry| entry.state.is_final()),
-            ),
-            Listed::Of(account) => {
-                let filter = ListFilter {
-                    account: name(Some(account)),
-                    ..ListFilter::all()
-                };
-                (
-                    filter,
-                    Box::new(move |entry| entry.kind.account == Some(account)),
-                )
-            }
-            Listed::Lane(number) => {
-                let filter = ListFilter {
-                    lane: Some(lane(number)),
-                    ..ListFilter::all()
-                };
-                (
-                    filter,
-                    Box::new(move |entry| entry.kind.lane == Some(number)),
-                )
-            }
-            Listed::Key(number) => {
-                let filter = ListFilter {
-                    replaces: Some(key(number)),
-                    ..ListFilter::all()
-                };
-                (
-                    filter,
-                    Box::new(move |entry| entry.kind.replaces == Some(number)),
-                )
-            }
-        };
-        let expected = model.whole().filter(|(_, entry)| fits(entry));
-        let expected: Vec<Intent> = expected.map(|(intent, _)| intent).collect();
-        let mut found = Vec::new();
-        let mut after = 0;
-        loop {
-            let page = self
-                .outbox
-                .list(filter.clone(), PageRequest { after, limit })
-                .unwrap();
-            assert!(page.snapshots.len() <= limit as usize);
-            for snapshot in &page.snapshots {
-                let intent = self.intent(snapshot.id).unwrap();
-                self.check(intent, snapshot, model, false);
-                found.push(intent);
-            }
-            match page.next {
-                Some(next) => after = next,
-                None => break,
-            }
-        }
-        assert_eq!(found, expected, "the list of {listed:?}");
-    }
-
-    /// Reads the feed on. True if there is more.
-    fn feed(&mut self, limit: u32) -> bool {
-        let page = self.outbox.changes(self.cursor, limit).unwrap();
-        let ChangePage::Changes {
-            changes,
-            next,
-            more,
-        } = page
-        else {
-            panic!("nothing was trimmed: {page:?}");
-        };
-        for change in changes {
-            assert!(change.cursor > self.cursor);
-            self.cursor = change.cursor;
-            let states = self.fed.entry(change.id).or_default();
-            if states.last() != Some(&change.state) {
-                states.push(change.state);
-            }
-        }
-        assert_eq!(next, self.cursor);
-        more
-    }
-
-    /// What the feed has told in all is what has happened.
-    pub fn check_feed(&mut self, model: &Model) {
-        while self.feed(100) {}
-        for (intent, id) in self.ids.iter().enumerate() {
-            let told = self.fed.get(id).cloned().unwrap_or_default();
-            let history = model.entries[intent]
-                .as_ref()
-                .map_or(&[][..], |entry| &entry.history);
-            let history: Vec<_> = history.iter().map(|state| self.public(*state)).collect();
-            assert_eq!(told, history, "the feed of {intent}");
-        }
-    }
-
-    fn public(&self, state: State) -> SubmissionState {
-        match state {
-            State::Pending => SubmissionState::Pending,
-            State::InFlight => SubmissionState::InFlight,
-            State::Held(reason) => SubmissionState::Held { reason },
-            State::Succeeded => SubmissionState::Succeeded,
-            State::Rejected(reason) => SubmissionState::Rejected { reason },
-            State::Cancelled => SubmissionState::Cancelled,
-            State::Expired => SubmissionState::Expired,
-            State::Superseded(by) => SubmissionState::Superseded { by: self.ids[by] },
-            State::Abandoned => SubmissionState::Abandoned,
-        }
-    }
-
-    /// Every submission stands as the reference says.
-    fn compare(&mut self, model: &Model) {
-        assert_eq!(self.outbox.signed_in().unwrap(), name(model.signed_in));
-        let known = self.outbox.reconcile(self.ids.clone()).unwrap();
-        for (intent, known) in known.into_iter().enumerate() {
-            let entry = model.entries[intent].as_ref();
-            let is_kept = entry.is_some_and(|entry| entry.kept != Kept::Nothing);
-            assert_eq!(known.snapshot.is_some(), is_kept, "{intent} is known");
-            if let Some(snapshot) = known.snapshot {
-                self.check(intent, &snapshot, model, true);
-                let last = self.revisions.insert(known.id, snapshot.revision);
-                assert!(last.is_none_or(|last| last <= snapshot.revision));
-            }
-        }
-    }
-
-    fn check(&self, intent: Intent, snapshot: &Snapshot, model: &Model, whole: bool) {
-        let entry = model.entry(intent);
-        assert_eq!(
-            snapshot.state,
-            self.public(entry.state),
-            "the state of {intent}"
-        );
-        assert_eq!(
-            snapshot.attempts, entry.attempts,
-            "the attempts of {intent}"
-        );
-        assert_eq!(
-            snapshot.in_doubt,
-            entry.is_in_doubt(),
-            "the doubt of {intent}"
-        );
-        assert_eq!(snapshot.account, name(entry.kind.account));
-        assert_eq!(snapshot.outcome.is_some(), entry.state.is_final());
-        if let Some(outcome) = &snapshot.outcome {
-            let body = entry.body.as_deref().filter(|_| whole).map(str::as_bytes);
-            assert_eq!(outcome.status, entry.status, "the status of {intent}");
-            assert_eq!(outcome.body.as_deref(), body, "the result of {intent}");
-            assert_eq!(outcome.result_missing, entry.kept == Kept::Tombstone);
         }
     }
 }

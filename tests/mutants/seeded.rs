@@ -50,7 +50,7 @@ const MUTANTS: [(&str, &str, &str); 11] = [
         "tests/logic/replay.rs",
     ),
     (
-        "quiet-time-zero",
+        "no-quiet-time",
         "takeovers::what_a_dead_process_had_on_the_wire_waits_the_quiet_time",
         "tests/mutants/takeovers.rs",
     ),

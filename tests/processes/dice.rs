@@ -9,8 +9,8 @@ pub struct Dice(SimEntropy);
 impl Dice {
     /// Those of one part of an attack.
     pub fn of(seed: u64, part: u64) -> Self {
-        let root = SimEntropy::new(seed).next();
-        Self(SimEntropy::new(
+        let root = SimEntropy::seeded(seed).next();
+        Self(SimEntropy::seeded(
             root ^ part.wrapping_mul(0x2545_f491_4f6c_dd1d),
         ))
     }

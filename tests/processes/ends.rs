@@ -54,6 +54,26 @@ impl End {
         }
     }
 
+    /// The names of the points, and nothing for a moment.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Starting(_) | Self::Working(_) => None,
+            Self::Point(name, _) => Some(name),
+            Self::Begun => Some("begun"),
+            Self::OnTheWire {
+                after_effect: false,
+            } => Some("on the wire"),
+            Self::OnTheWire { after_effect: true } => Some("done on the wire"),
+            Self::Drained => Some("drained"),
+        }
+    }
+
+    /// All of the names.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let own = POINTS.iter().map(|(name, _)| *name);
+        own.chain(["begun", "on the wire", "done on the wire", "drained"])
+    }
+
     /// Whether its time runs from its start, and how long it is.
     pub fn time(self) -> (bool, Duration) {
         match self {

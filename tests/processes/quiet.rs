@@ -43,5 +43,5 @@ fn after_a_kill_nobody_sends_before_the_quiet_time_is_over() {
 #[test]
 fn a_quiet_time_of_nothing_is_noticed() {
     let test = "quiet::after_a_kill_nobody_sends_before_the_quiet_time_is_over";
-    assert_noticed("quiet-time-zero", test, "single flight broken");
+    assert_noticed("no-quiet-time", test, "single flight broken");
 }

@@ -14,10 +14,17 @@ use crate::dice::Dice;
 use crate::ends::End;
 use crate::session::{Order, Session};
 
-/// Times that are as short as the rules allow. The quiet time is far longer than this server works.
-const LIMITS: &str = r#"{"request_timeout":4000,"busy_timeout":1500,"lease":7100,"backoff_first":20,"backoff_most":100,"quiet_time":400,"inline_body_bytes":1024}"#;
+/// Times that are as short as the rules allow. The quiet time is that of servers which lock a key, and far
+/// longer than this one works.
+const LIMITS: &str = r#"{"request_timeout":4000,"busy_timeout":1500,"lease":7100,"backoff_first":20,"backoff_most":100,"quiet_time":1000,"inline_body_bytes":1024}"#;
 
 const HOLD: &str = "hold";
+
+/// As long as a server works on a request at most.
+const SLOW: Duration = Duration::from_millis(200);
+
+/// The latest moment of a kill: the time of a process that isn't waiting for a slow server.
+const LATEST: Duration = Duration::from_millis(60);
 
 /// Longer than this server closes a gate for.
 const GATED: Duration = Duration::from_millis(1_500);
@@ -66,7 +73,7 @@ pub fn server(dice: &Dice, seed: u64) -> Options {
 impl<'a> Story<'a> {
     pub fn new(diary: &'a Diary, dice: Dice) -> Self {
         if dice.once_in(4) {
-            let work = Behaviour::WorkLate(dice.moment(Duration::from_millis(20)));
+            let work = Behaviour::WorkLate(dice.moment(SLOW));
             diary.server.always(Matcher::Any, work);
         }
         Self {
@@ -81,8 +88,8 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// A process, from its start to its kill. True if that was at the named point.
-    pub fn live(&mut self, number: u64) -> bool {
+    /// A process, from its start to its kill. Gives the point's name if that was at one.
+    pub fn live(&mut self, number: u64) -> Option<&'static str> {
         // The first shows how long it takes on this machine.
         let end = match number {
             0 => End::Drained,
@@ -126,7 +133,7 @@ impl<'a> Story<'a> {
         session.agent.kill();
         self.diary.server.release_all();
         self.diary.note(Event::Crashed { by: Some(name) });
-        named
+        end.name().filter(|_| named)
     }
 
     /// What the app does. Ends with the process; true if it is at the point that it is to end at.
@@ -165,7 +172,7 @@ impl<'a> Story<'a> {
             }
             End::Drained => {
                 session.ask("drain 20000")?;
-                self.pace.1 = self.pace.1.max(began.elapsed());
+                self.pace.1 = self.pace.1.max(began.elapsed().min(LATEST));
                 return Some(true);
             }
             End::Point("suspend", _) => {

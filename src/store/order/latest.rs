@@ -84,7 +84,7 @@ fn note_busy(tx: &Tx<'_>, key: Key<'_>, row: &Row) -> Result<(), OutboxError> {
     let wait = match tx.quiet_time {
         Some(quiet) => quiet,
         None => profiles::read(tx.connection, row.profile)?
-            .quiet_time
+            .quiet(None)
             .max(NEWER_WAITS),
     };
     tx.connection

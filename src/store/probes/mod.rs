@@ -349,6 +349,8 @@ fn not_applied(tx: &Tx<'_>, row: &mut Row) -> Result<(), OutboxError> {
     let mut state = state_of(tx.connection, row)?;
     while state.doubt.unknown > 0 {
         let proof = Event::LateProof(Evidence::NotApplied(None));
+        #[cfg(debug_assertions)]
+        crate::trace::asked(&state, proof);
         state = transition::next(&state, proof)?.next;
     }
     attempts::close_unknown_since(tx, row, 0, 0)?;

@@ -61,10 +61,7 @@ pub(super) fn unschedule(tx: &Tx<'_>, row: &mut Row) -> rusqlite::Result<()> {
 
 /// What is left of the quiet time.
 pub(super) fn quiet_left(tx: &Tx<'_>, row: &Row) -> rusqlite::Result<Duration> {
-    let quiet = match tx.quiet_time {
-        Some(quiet) => quiet,
-        None => profiles::read(tx.connection, row.profile)?.quiet_time,
-    };
+    let quiet = profiles::read(tx.connection, row.profile)?.quiet(tx.quiet_time);
     Ok(floor_left(tx, row, quiet))
 }
 

@@ -44,6 +44,11 @@ pub enum Op {
 }
 
 impl Op {
+    /// It moves bytes between a file and the medium.
+    pub fn is_of_bytes(self) -> bool {
+        matches!(self, Self::Read | Self::Write | Self::Truncate | Self::Sync)
+    }
+
     /// How SQLite is told that it failed.
     pub fn code(self) -> i32 {
         match self {
@@ -75,7 +80,7 @@ pub enum Mode {
     Full,
     /// This call and every later one: the disk is gone.
     Gone,
-    /// This call and every later one of the same file.
+    /// Every later read, write, truncation and sync of the same file: the lock is had, the bytes aren't.
     FileGone,
 }
 
@@ -193,7 +198,7 @@ impl Faults {
             Mode::Once | Mode::Half => number == first,
             Mode::Full => op == Op::Write,
             Mode::Gone => true,
-            Mode::FileGone => same_file,
+            Mode::FileGone => same_file && op.is_of_bytes(),
         };
         if !fails {
             return Verdict::Goes;

@@ -103,13 +103,12 @@ impl Delivery {
             && last.is_some_and(|last| submission.attempts[last].token != token)
         {
             // Another token is another key to the server.
-            submission.epoch += 1;
+            submission.begin_epoch();
         }
         submission.attempts[usize::from(number)] = Attempt {
             mark: Some(AttemptMark::Open),
             owner: Some(process),
             task: Task::Claimed,
-            epoch: submission.epoch,
             consented: submission.consent,
             token,
             ..Attempt::NOT_BEGUN
@@ -162,14 +161,12 @@ impl Delivery {
     }
 
     fn on_time(&self, submission: &mut Submission, number: u8, judgement: &Judgement) {
-        let since = match judgement.settles {
-            Settles::Nothing => None,
-            Settles::SinceConsent => Some(submission.epoch),
-            Settles::Everything => Some(0),
+        let settles = |attempt: &Attempt| match judgement.settles {
+            Settles::Nothing => false,
+            Settles::SinceConsent => !attempt.before_consent,
+            Settles::Everything => true,
         };
-        let closes = |attempt: &Attempt| {
-            since.is_some_and(|since| attempt.is_unknown() && attempt.epoch >= since)
-        };
+        let closes = |attempt: &Attempt| attempt.is_unknown() && settles(attempt);
         let closes_earlier = submission.begun().iter().filter(|attempt| closes(attempt));
         let ending = Ending {
             proves: judgement.proves,
@@ -303,7 +300,7 @@ impl Delivery {
         }
         if consents {
             submission.consent = self.has(Rule::ConsentIsStored);
-            submission.epoch += 1;
+            submission.begin_epoch();
             submission.accepts_second = true;
         }
     }

@@ -26,6 +26,7 @@ impl Hash for Attempt {
             self.consented,
             self.copied,
             self.stray,
+            self.before_consent,
         ];
         let mut packed = mark as u64;
         packed = packed << 2 | self.owner.map_or(3, u64::from);
@@ -36,7 +37,6 @@ impl Hash for Attempt {
         }
         packed = packed << 2 | self.run as u64;
         packed = packed << 2 | u64::from(self.travelling);
-        packed = packed << 2 | u64::from(self.epoch);
         packed = packed << 1 | u64::from(self.token);
         to.write_u64(packed);
     }
@@ -68,7 +68,7 @@ impl Hash for Submission {
         for flag in flags {
             packed = packed << 1 | u64::from(flag);
         }
-        for number in [self.begun, self.used, self.epoch, self.effects] {
+        for number in [self.begun, self.used, self.effects] {
             packed = packed << 2 | u64::from(number);
         }
         to.write_u64(packed);

@@ -49,7 +49,7 @@ fn tidy_attempt(attempt: &mut Attempt) {
         attempt.copied = false;
         let closed = attempt.mark == Some(AttemptMark::NotApplied);
         if closed && attempt.task == Task::Nobody {
-            attempt.epoch = 0;
+            attempt.before_consent = false;
             attempt.consented = false;
         }
     }

@@ -92,8 +92,8 @@ pub struct Attempt {
     pub old: bool,
     /// It consumed a consent to a second effect.
     pub consented: bool,
-    /// Consents before it.
-    pub epoch: u8,
+    /// A consent was given since, or the credentials were changed: an epoch of the store has ended.
+    pub before_consent: bool,
     /// With which credentials it was sent.
     pub token: u8,
     /// Copies of its request that travel.
@@ -153,8 +153,6 @@ pub struct Submission {
     pub is_past_expiry: bool,
     /// A consent to a second effect that the next claim consumes.
     pub consent: bool,
-    /// Consents so far.
-    pub epoch: u8,
     /// A question under way.
     pub question: Option<Question>,
     /// What the server has stored under the key, for each credentials.
@@ -212,7 +210,7 @@ impl Attempt {
         ended: false,
         old: false,
         consented: false,
-        epoch: 0,
+        before_consent: false,
         token: 0,
         travelling: 0,
         copied: false,
@@ -250,7 +248,6 @@ impl Submission {
         expires: false,
         is_past_expiry: false,
         consent: false,
-        epoch: 0,
         question: None,
         records: [Record::Nothing; 2],
         effects: 0,
@@ -280,6 +277,13 @@ impl Submission {
             }
         }
         doubt
+    }
+
+    /// What a stored refusal says from now on is about later attempts.
+    pub fn begin_epoch(&mut self) {
+        for attempt in &mut self.attempts {
+            attempt.before_consent = attempt.mark.is_some();
+        }
     }
 
     /// What the state function looks at.

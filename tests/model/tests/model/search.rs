@@ -61,8 +61,9 @@ fn breaks_within(
     checker.discovery(invariant).map(Path::into_actions)
 }
 
-/// Everything that can be reached, one state and the steps from it after the other.
-pub fn visit(setting: Setting, mut see: impl FnMut(&World, &[Step])) {
+/// Everything that can be reached, one state and the steps from it after the other. States are compared
+/// whole here. Returns how many there are.
+pub fn visit(setting: Setting, mut see: impl FnMut(&World, &[Step])) -> usize {
     let of = Delivery::new(setting);
     let mut open = of.init_states();
     let mut known: HashSet<World> = open.iter().copied().collect();
@@ -79,6 +80,7 @@ pub fn visit(setting: Setting, mut see: impl FnMut(&World, &[Step])) {
             }
         }
     }
+    known.len()
 }
 
 /// The steps, a line each.
