@@ -52,9 +52,9 @@ pub fn dropped_locks() {
     with_base(|world, base| async move {
         let place = placed(&base.live);
         let outbox = open(&world, &place, &base).unwrap();
-        let late = order(&outbox, "before");
-        outbox.submit(late.clone()).unwrap();
-        outbox.cancel(late.id).unwrap();
+        let [before, after] = ["before", "after"].map(|slot| order(&outbox, slot));
+        outbox.submit(before.clone()).unwrap();
+        outbox.cancel(before.id).unwrap();
         let backup = files(&place);
         assert!(backup.len() > 2);
         // It ends at the end of its input.
@@ -67,13 +67,12 @@ pub fn dropped_locks() {
             other.status.success() && other.stdout == b"open\n",
             "{other:?}"
         );
-        let late = order(&outbox, "after");
-        let receipt = outbox.submit(late.clone());
+        let receipt = outbox.submit(after.clone());
         assert!(
             receipt.is_ok(),
             "the log is gone under an open database: {receipt:?}"
         );
-        outbox.cancel(late.id).unwrap();
+        outbox.cancel(after.id).unwrap();
         base.deliver_whole(&world, &outbox).await;
         outbox.close();
     });
