@@ -1,18 +1,12 @@
 //! What the attacks have found, each as a test of its own.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use submit_once::{OpenError, StorageError};
 
-use super::app::App;
 use super::ending::{Ending, end};
-use super::life::{Stage, submission};
-use super::medium::{Files, Medium};
-use super::server::Log;
-use super::stages::{database, folder, starts};
-use super::tape::{After, Beside, Moment, Tape};
-use crate::common::sim::simulate;
+use super::life::Stage;
+use super::medium::Files;
+use super::stages::starts;
+use super::tape::{After, Moment, Tape};
 use crate::common::vfs::{self, Mode, Op, Part};
 
 /// The power goes while SQLite writes the first page of a new file, and its first sector stays
@@ -77,36 +71,26 @@ fn an_opening_says_what_failed_first() {
     }
 }
 
-/// A process is killed before the first checkpoint of its file, and the power goes in that of the next:
-/// some later pages are on the medium, and the first one isn't.
+/// The power goes in the first checkpoint of a new file: later pages are on the medium, and the first
+/// one is as it was.
 fn cut_in_the_first_checkpoint() -> (Files, Moment) {
-    let folder = folder();
-    let path = database(folder.path());
-    let mut left = None;
-    simulate(1, |world| {
-        let left = &mut left;
-        async move {
-            let app = App::after(&world, &path, &Log::default());
-            app.open();
-            app.submit(submission("first")).unwrap();
-            let folder = path.parent().unwrap();
-            let moment = Moment {
-                beside: Arc::new(Beside::read(folder)),
-                notes: app.log.all(),
-                elapsed: Duration::ZERO,
-            };
-            *left = Some((Medium::of(folder).current(), moment));
-            app.close();
+    let tape = Tape::record();
+    let mut found = None;
+    tape.each(|_, medium, moment| {
+        let (mut files, synced) = (medium.current(), medium.synced());
+        let first = synced.get(&Part::Main).filter(|main| main.len() == 4_096);
+        let has_log = synced.get(&Part::Log).is_some_and(|log| !log.is_empty());
+        if let (Some(first), true, Some(main)) = (first, has_log, files.get_mut(&Part::Main))
+            && main.len() > 8 * 4_096
+        {
+            main[..4_096].copy_from_slice(first);
+            found = Some((files, moment.clone()));
         }
     });
-    let (mut files, moment) = left.unwrap();
-    let main = files.get_mut(&Part::Main).unwrap();
-    assert_eq!(main.len(), 4_096, "nothing but its first page");
-    main.resize(20 * 4_096, 0);
-    (files, moment)
+    found.unwrap()
 }
 
-/// All is in the log: that is no damage, and nothing is in doubt for it.
+/// All is in the log: that is no damage.
 #[test]
 fn a_first_checkpoint_that_was_cut_off_is_done_again() {
     let (files, moment) = cut_in_the_first_checkpoint();
@@ -115,7 +99,7 @@ fn a_first_checkpoint_that_was_cut_off_is_done_again() {
     });
 }
 
-/// Nothing is in the log: then it is damage, and not a new file.
+/// Nothing is in the log: then it is damage, and told as such, and not a new file.
 #[test]
 fn an_empty_header_without_a_log_that_counts_is_damage() {
     let (mut files, moment) = cut_in_the_first_checkpoint();
