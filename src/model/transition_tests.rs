@@ -1,6 +1,6 @@
 //! Walks every state and every event against the table of the design's section 3.
 
-use super::state::{Decision, Event, Evidence, State, SubmissionState, Then};
+use super::state::{Event, Evidence, RejectReason, State, SubmissionState, Then};
 use super::transition::next;
 use super::transition_space::{events, newer, states};
 use super::transition_table::{In, RULES, To, attempts_after, is_in, rule_of};
