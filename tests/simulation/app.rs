@@ -247,7 +247,7 @@ impl App {
 
     /// Submits something new.
     pub fn submit(&mut self) {
-        let Some(known) = self.make() else { return };
+        let Some(mut known) = self.make() else { return };
         let submission = known.submission.clone().unwrap();
         let text = format!(
             "submit {} {:?} lane {:?} replaces {:?} after {:?}",
@@ -256,7 +256,12 @@ impl App {
         let (outbox, by) = self.process();
         let result = outbox.submit(submission);
         self.heard(&text, &result);
+        let unsure = result.is_err();
         if self.note(&by, &known, result.map(|_| ())) {
+            if unsure && known.draft.is_some() {
+                // Taken later, it would be a newer version than it says.
+                known.submission = None;
+            }
             self.known.push(known);
         }
     }
@@ -270,8 +275,11 @@ impl App {
         let (outbox, by) = self.process();
         let result = outbox.submit_all(submissions).map(|_| ());
         self.heard("submit_all", &result);
-        for known in made {
+        for mut known in made {
             if self.note(&by, &known, result.clone()) {
+                if result.is_err() && known.draft.is_some() {
+                    known.submission = None;
+                }
                 self.known.push(known);
             }
         }

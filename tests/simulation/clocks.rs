@@ -138,7 +138,7 @@ impl Script {
         let pass = Duration::from_millis(self.dice.between(1, most));
         self.said.push(format!("pass {pass:?}"));
         tokio::time::sleep(pass).await;
-        let _ = self.outbox.retain().unwrap();
+        self.outbox.retain().unwrap();
     }
 
     fn set_wall(&mut self, by: i64) {

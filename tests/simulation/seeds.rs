@@ -4,8 +4,13 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use submit_once::{Resolution, SubmissionState};
+
+use crate::common::Place;
 use crate::common::attack::{Attack, asked_seed, assert_noticed, is_weakened};
+use crate::common::sim::{Play, answer, order, simulate};
 use crate::coverage::{Reached, missed};
 use crate::run::{STEPS, run};
 
@@ -56,7 +61,7 @@ fn the_seeds() {
     let coverage = Attack::begin("V18", "coverage");
     let count = match is_weakened() {
         true => WEAKENED,
-        false => std::env::var("SEEDS").map_or(attack.count(IN_CI), |n| n.parse().unwrap()),
+        false => attack.count(IN_CI),
     };
     let next = AtomicU64::new(1);
     let failed = Mutex::new(BTreeSet::new());
@@ -84,9 +89,6 @@ fn the_seeds() {
     attack.report(&format!(
         "{count} seeds of {STEPS} steps, 0 promises broken"
     ));
-    for reached in reached.lock().unwrap().iter() {
-        eprintln!("{reached:?}");
-    }
     let (figure, missed) = missed(&reached.lock().unwrap());
     assert!(missed.is_empty(), "never reached: {missed:#?}");
     coverage.report(&figure);
@@ -126,7 +128,35 @@ fn doubt_that_any_answer_clears_is_noticed() {
     assert_noticed("doubt-cleared-by-any", "seeds::the_seeds", "the truth");
 }
 
+/// P7.
+#[test]
+fn late_evidence_changes_no_end() {
+    simulate(1, |world| async move {
+        let place = Place::new();
+        let outbox = world.open(&place);
+        world.network.play([Play::HandOver { confirm: true }]);
+        let order = order(&outbox, "form");
+        outbox.submit(order.clone()).unwrap();
+        outbox.start().unwrap();
+        world.pass(Duration::from_secs(1)).await;
+        let exchange = world.network.take();
+        outbox.cancel(order.id).unwrap();
+        outbox.suspend().unwrap();
+        let held = outbox.snapshot(order.id).unwrap();
+        let given_up = outbox.resolve(order.id, held.revision, Resolution::GiveUp);
+        assert_eq!(given_up.unwrap().state, SubmissionState::Abandoned);
+        outbox.start().unwrap();
+        exchange.answered(answer(201, "{}"));
+        world.pass(Duration::from_secs(1)).await;
+        let after = outbox.snapshot(order.id).unwrap();
+        let state = after.state;
+        assert_eq!(state, SubmissionState::Abandoned, "final is final");
+        assert!(after.late_evidence.is_some());
+    });
+}
+
 #[test]
 fn a_final_state_that_may_change_is_noticed() {
-    assert_noticed("no-terminal-guard", "seeds::the_seeds", "final is final");
+    let test = "seeds::late_evidence_changes_no_end";
+    assert_noticed("no-terminal-guard", test, "final is final");
 }
