@@ -213,8 +213,7 @@ fn try_one(original: &Original, input: &[u8]) -> Ended {
             None => Ended::Opened,
         };
     });
-    let ended = *ended.lock().unwrap();
-    ended
+    *ended.lock().unwrap()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

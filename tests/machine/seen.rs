@@ -7,9 +7,12 @@ use crate::steps::Listed;
 use crate::subject::{Subject, key, lane, name};
 use crate::terms::{Entry, Intent, Kept, State};
 
+/// Whether a submission is in a list.
+type Fits = Box<dyn Fn(&Entry) -> bool>;
+
 impl Subject {
     pub fn list(&self, listed: Listed, limit: u32, model: &Model) {
-        let (filter, fits): (ListFilter, Box<dyn Fn(&Entry) -> bool>) = match listed {
+        let (filter, fits): (ListFilter, Fits) = match listed {
             Listed::All => (ListFilter::all(), Box::new(|_| true)),
             Listed::Moving => (
                 ListFilter::of(ListState::Moving),
