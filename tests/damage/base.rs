@@ -133,7 +133,7 @@ impl Base {
     }
 
     /// The same, with how each stands now.
-    pub fn as_it_stands(self, outbox: &Outbox) -> Self {
+    pub fn with_states_of(self, outbox: &Outbox) -> Self {
         let all = self.all.iter().map(|one| outbox.snapshot(one.id).unwrap());
         Self {
             all: all.collect(),

@@ -64,7 +64,7 @@ pub fn older_log() {
         let before = world.network.seen().len();
         drain(&outbox).await;
         assert!(world.network.seen().len() > before);
-        let base = base.as_it_stands(&outbox);
+        let base = base.with_states_of(&outbox);
         outbox.close();
         crate::base::checkpoint(&place);
         fs::write(
