@@ -3,8 +3,11 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
     reason = "a test that panics has failed, and says where"
 )]
 

@@ -1,5 +1,5 @@
 //! What the test binaries share.
-#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(dead_code, unused_imports, reason = "each test binary uses its part")]
 
 pub mod agents;
 pub mod attack;

@@ -85,7 +85,7 @@ impl Base {
             let body = format!(r#"{{"{slot}":"{}"}}"#, "x".repeat(40 * n));
             plain(&outbox, &format!("{slot}-{n}"), &body)
         };
-        for n in 0..4 {
+        for n in 0..2 {
             take(numbered("settled", n));
         }
         drain(&outbox).await;
@@ -94,15 +94,15 @@ impl Base {
         take(numbered("doubt", 0));
         let short = DrainBudget::of(Duration::from_millis(200));
         outbox.drain(short).await.unwrap();
-        for n in 0..6 {
+        for n in 0..3 {
             take(numbered("early", n));
         }
         // What comes from here on is in the log alone.
         checkpoint(&place);
-        for n in 0..6 {
+        for n in 0..3 {
             take(numbered("late", n));
         }
-        for n in 0..3 {
+        for n in 0..2 {
             take(numbered("lane", n).lane("lane"));
         }
         for n in 0..2 {
@@ -133,7 +133,7 @@ impl Base {
     }
 
     /// The same, with how each stands now.
-    pub fn as_it_stands(self, outbox: &Outbox) -> Self {
+    pub fn with_states_of(self, outbox: &Outbox) -> Self {
         let all = self.all.iter().map(|one| outbox.snapshot(one.id).unwrap());
         Self {
             all: all.collect(),

@@ -4,22 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use submit_once::{DrainBudget, Effect, HoldReason, Outbox, Resolution, Snapshot, SubmissionState};
+use submit_once::{
+    DrainBudget, Effect, ListFilter, ListState, Outbox, PageRequest, Resolution, Snapshot,
+    SubmissionState,
+};
 
 use crate::base::Base;
 use crate::common::sim::World;
 use crate::judge::Judge;
-
-const HOLDS: [HoldReason; 8] = [
-    HoldReason::OutcomeUnknown,
-    HoldReason::Conflict,
-    HoldReason::CancelRequested,
-    HoldReason::ExpiredInDoubt,
-    HoldReason::Restored,
-    HoldReason::Damaged,
-    HoldReason::ParentResultMissing,
-    HoldReason::KeyUsedElsewhere,
-];
 
 /// All that is due, and what becomes due by waiting. A damaged database may say no: it is said.
 async fn rounds(world: &World, outbox: &Outbox) {
@@ -31,11 +23,12 @@ async fn rounds(world: &World, outbox: &Outbox) {
 
 /// A person says "once more" to everything, whatever the risk.
 fn retry_everything(outbox: &Outbox) {
-    let retry = Resolution::RetrySameKey {
-        accept_second_effect: true,
-    };
-    for reason in HOLDS {
-        outbox.resolve_all(reason, retry.clone()).ok();
+    let held = outbox.list(ListFilter::of(ListState::Held), PageRequest::default());
+    for one in held.map(|page| page.snapshots).unwrap_or_default() {
+        let retry = Resolution::RetrySameKey {
+            accept_second_effect: true,
+        };
+        outbox.resolve(one.id, one.revision, retry).ok();
     }
 }
 

@@ -102,7 +102,7 @@ pub fn fills_up() {
 fn cancel_all_but(outbox: &Outbox, base: &Base) {
     let mut page = submit_once::PageRequest::default();
     loop {
-        let found = outbox.list(Default::default(), page.clone()).unwrap();
+        let found = outbox.list(Default::default(), page).unwrap();
         for one in found.snapshots {
             if base.all.iter().all(|was| was.id != one.id) {
                 outbox.cancel(one.id).unwrap();
