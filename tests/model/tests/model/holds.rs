@@ -162,7 +162,16 @@ const SEARCHES: [(&str, Setting); 20] = [
 ];
 
 /// The same with more attempts and with everything at once: for long runs.
-const DEEP: [(&str, Setting); 4] = [
+const DEEP: [(&str, Setting); 5] = [
+    (
+        "three processes, killed",
+        Setting {
+            kills: true,
+            cancels: true,
+            retries: true,
+            ..THREE_PROCESSES
+        },
+    ),
     ("server that forgets keys, all", all(Server::FORGETTING)),
     (
         "keys that belong to the token, all",
@@ -194,6 +203,27 @@ fn every_invariant_holds_in_every_state() {
     for (name, setting) in SEARCHES {
         search(name, setting);
     }
+}
+
+/// The third one is who takes over from whoever took over.
+const THREE_PROCESSES: Setting = Setting {
+    processes: 3,
+    attempts: 3,
+    budget: 3,
+    freezes: true,
+    refusals: false,
+    faults: false,
+    retries: false,
+    ..Setting::at(Server::UNLOCKED)
+};
+
+#[test]
+fn three_processes_break_nothing_either() {
+    search("three processes", THREE_PROCESSES);
+}
+
+#[test]
+fn more_of_everything_breaks_nothing_either() {
     if depth() > 1 {
         for (name, setting) in DEEP {
             search(name, setting);
