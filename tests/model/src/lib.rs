@@ -5,7 +5,7 @@
 //! or a network there is told here in the model's own words, beside the name of the file that does it.
 //!
 //! * [`world`]: what there is: one submission, or an older and a newer one of a latest-wins key, with
-//!   their attempts; two processes; a server and the network before it.
+//!   their attempts; two or three processes; a server and the network before it.
 //! * [`step`]: what can happen next. `client` has the steps of the core, `network` those of the network
 //!   and the server, `latest` the turns of a pair.
 //! * [`setting`]: how much of that is searched, and against which server.

@@ -109,9 +109,10 @@ fn fingerprint(world: &World) -> u64 {
 }
 
 /// Everything has ended, or the bounds of the model are what stands in the way: no attempt is left for a
-/// decision to retry, or both processes stay frozen.
+/// decision to retry, or all processes stay frozen.
 fn is_over(of: &Delivery, world: &World) -> bool {
-    let frozen = world.processes.iter().all(|process| process.frozen);
+    let processes = &world.processes[..usize::from(of.setting.processes)];
+    let frozen = processes.iter().all(|process| process.frozen);
     let ended = world.submissions.iter().all(|one| {
         let out_of_attempts = one.begun >= of.setting.attempts && !of.setting.decisions;
         !one.is_unsettled() || out_of_attempts

@@ -125,6 +125,6 @@ fn maker(number: usize, attempt: &Attempt) -> u8 {
     if attempt.old { KEPT } else { number as u8 }
 }
 
-fn is_frozen(processes: &[Process; 2], owner: Option<u8>) -> bool {
+fn is_frozen(processes: &[Process], owner: Option<u8>) -> bool {
     owner.is_some_and(|owner| processes[usize::from(owner)].frozen)
 }

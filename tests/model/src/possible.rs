@@ -11,7 +11,7 @@ use crate::world::{Attempt, Heard, Run, Task, World};
 impl Delivery {
     pub(crate) fn of_processes(&self, world: &World, steps: &mut Vec<Step>) {
         let setting = &self.setting;
-        for process in 0..2u8 {
+        for process in 0..setting.processes {
             let state = world.processes[usize::from(process)];
             let busy = world.is_busy(process);
             if setting.kills && world.tasks(process).next().is_some() {

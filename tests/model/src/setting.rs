@@ -5,7 +5,7 @@ use submit_once::rules::{Judgement, Settles};
 
 use crate::rule::{Rule, Rules};
 use crate::server::{Lifetime, Server, judge, lifetime};
-use crate::world::{HEARD, Heard, MOST};
+use crate::world::{HEARD, Heard, MOST, PROCESSES};
 
 /// How long a repeat waits after an attempt that got no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub struct Setting {
     pub attempts: u8,
     /// Attempts that the retry budget has.
     pub budget: u8,
+    /// Processes, two or three.
+    pub processes: u8,
     /// Processes are killed.
     pub kills: bool,
     /// Processes are frozen, and thaw.
@@ -84,6 +86,7 @@ impl Setting {
             pair: false,
             attempts: 2,
             budget: 2,
+            processes: 2,
             kills: false,
             freezes: false,
             lapses: false,
@@ -127,6 +130,7 @@ impl Delivery {
     /// Asks the core once what each answer of this server means.
     pub fn new(setting: Setting) -> Self {
         assert!(usize::from(setting.attempts) <= MOST);
+        assert!(usize::from(setting.processes) <= PROCESSES);
         let flag = setting.copies && !setting.without.has(Rule::GatewayFlag);
         let profile = setting.server.profile(flag);
         let lifetime = match lifetime(&profile) {

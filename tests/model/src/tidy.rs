@@ -2,7 +2,7 @@
 
 use submit_once::rules::AttemptMark;
 
-use crate::world::{Attempt, Record, Submission, Task, World};
+use crate::world::{Attempt, PROCESSES, Record, Submission, Task, World};
 
 /// Forgets what makes no difference any more, and gives the processes an order, since they are alike.
 pub(crate) fn tidy(world: &mut World) {
@@ -14,18 +14,33 @@ pub(crate) fn tidy(world: &mut World) {
             tidy_settled(submission);
         }
     }
-    for process in 0..2u8 {
+    for process in 0..PROCESSES as u8 {
         let busy = world.is_busy(process);
         let state = &mut world.processes[usize::from(process)];
         state.frozen &= busy;
         state.lease_out &= busy;
     }
-    if weight(world, 0) < weight(world, 1) {
-        world.processes.swap(0, 1);
-        for submission in &mut world.submissions {
-            for attempt in &mut submission.attempts {
-                attempt.owner = attempt.owner.map(|owner| 1 - owner);
-            }
+    // Three of them are in order after three such looks.
+    for process in [0, 1, 0] {
+        if weight(world, process) < weight(world, process + 1) {
+            swap(world, process);
+        }
+    }
+}
+
+/// Two neighbours change their numbers.
+fn swap(world: &mut World, process: u8) {
+    let next = process + 1;
+    world
+        .processes
+        .swap(usize::from(process), usize::from(next));
+    for submission in &mut world.submissions {
+        for attempt in &mut submission.attempts {
+            attempt.owner = match attempt.owner {
+                Some(owner) if owner == process => Some(next),
+                Some(owner) if owner == next => Some(process),
+                owner => owner,
+            };
         }
     }
 }

@@ -6,6 +6,9 @@ use submit_once::rules::{AttemptMark, Doubt, State};
 /// Attempts of one submission at most.
 pub const MOST: usize = 3;
 
+/// Processes at most.
+pub const PROCESSES: usize = 3;
+
 /// The older one of a pair, or the only one.
 pub const OLDER: usize = 0;
 /// The newer one of a pair.
@@ -189,8 +192,8 @@ pub struct Process {
 pub struct World {
     /// The older and the newer one, or one alone.
     pub submissions: [Submission; 2],
-    /// Two processes on one database.
-    pub processes: [Process; 2],
+    /// The processes on one database. Where a setting has fewer, the others do nothing.
+    pub processes: [Process; PROCESSES],
     /// The credentials that are sent now.
     pub token: u8,
     /// Whose effect was the last.
@@ -306,7 +309,7 @@ impl World {
     pub fn new(expires: bool) -> Self {
         let mut world = Self {
             submissions: [Submission::UNKNOWN; 2],
-            processes: [Process::default(); 2],
+            processes: [Process::default(); PROCESSES],
             token: 0,
             written_last: None,
             exception: false,

@@ -10,5 +10,7 @@ mod holds;
 mod liveness;
 #[path = "model/needed.rs"]
 mod needed;
+#[path = "model/reached.rs"]
+mod reached;
 #[path = "model/search.rs"]
 mod search;

@@ -1,15 +1,13 @@
 //! What holds with all rules in: complete searches.
 
-use std::collections::BTreeSet;
-
 use submit_once_model::invariants::{ONE_EFFECT, SINGLE_FLIGHT};
 use submit_once_model::{Probe, Quiet, Rule, Server, Setting};
 
 use crate::attack::{Attack, depth};
-use crate::search::{breaks, holds, holds_but_for, visit};
+use crate::search::{breaks, holds, holds_but_for};
 
 /// Every fault and every call of the app, with two attempts.
-const fn all(server: Server) -> Setting {
+pub const fn all(server: Server) -> Setting {
     Setting {
         kills: true,
         freezes: true,
@@ -23,7 +21,7 @@ const fn all(server: Server) -> Setting {
 }
 
 /// An older and a newer version.
-const fn pair(server: Server) -> Setting {
+pub const fn pair(server: Server) -> Setting {
     Setting {
         pair: true,
         kills: true,
@@ -162,7 +160,16 @@ const SEARCHES: [(&str, Setting); 20] = [
 ];
 
 /// The same with more attempts and with everything at once: for long runs.
-const DEEP: [(&str, Setting); 4] = [
+const DEEP: [(&str, Setting); 5] = [
+    (
+        "three processes, killed",
+        Setting {
+            kills: true,
+            cancels: true,
+            retries: true,
+            ..THREE_PROCESSES
+        },
+    ),
     ("server that forgets keys, all", all(Server::FORGETTING)),
     (
         "keys that belong to the token, all",
@@ -194,6 +201,27 @@ fn every_invariant_holds_in_every_state() {
     for (name, setting) in SEARCHES {
         search(name, setting);
     }
+}
+
+/// The third one is who takes over from whoever took over.
+const THREE_PROCESSES: Setting = Setting {
+    processes: 3,
+    attempts: 3,
+    budget: 3,
+    freezes: true,
+    refusals: false,
+    faults: false,
+    retries: false,
+    ..Setting::at(Server::UNLOCKED)
+};
+
+#[test]
+fn three_processes_break_nothing_either() {
+    search("three processes", THREE_PROCESSES);
+}
+
+#[test]
+fn more_of_everything_breaks_nothing_either() {
     if depth() > 1 {
         for (name, setting) in DEEP {
             search(name, setting);
@@ -252,125 +280,3 @@ fn the_documented_exception_is_there_and_is_as_small_as_documented() {
     let locking = strict(Server::LOCKING);
     holds_but_for("one effect with a lock", locking, &[SINGLE_FLIGHT]);
 }
-
-/// A model that does nothing breaks nothing.
-#[test]
-fn every_step_is_taken_and_every_state_is_reached() {
-    let small = |server| Setting {
-        kills: true,
-        ..Setting::at(server)
-    };
-    let settings = [
-        Setting {
-            late: false,
-            ..all(Server::FREEZING)
-        },
-        Setting {
-            late: true,
-            ..small(Server::FREEZING)
-        },
-        Setting {
-            renews: true,
-            ..small(Server::PER_TOKEN)
-        },
-        Setting {
-            copies: true,
-            ..small(Server::LOCKING)
-        },
-        small(Server::ABORTING),
-        small(Server::FORGETTING),
-        Setting {
-            cancels: true,
-            expires: true,
-            decisions: true,
-            ..small(Server::UNKEYED)
-        },
-        pair(Server::OVERWRITING),
-    ];
-    let mut seen = BTreeSet::new();
-    for setting in settings {
-        let states = visit(setting, |world, steps| {
-            for step in steps {
-                let text = format!("{step:?}");
-                let name = text.split('(').next().unwrap_or_default();
-                if !seen.contains(name) {
-                    seen.insert(name.to_owned());
-                }
-            }
-            for submission in &world.submissions {
-                let text = match submission.visible {
-                    submit_once::SubmissionState::Superseded { .. } => "Superseded".to_owned(),
-                    state => format!("{state:?}"),
-                };
-                seen.insert(text);
-                for attempt in submission.begun() {
-                    seen.insert(format!("{:?}", attempt.task));
-                }
-            }
-        });
-        // The searches tell states apart by a hash alone.
-        assert_eq!(states, holds("the same", setting), "{setting:?}");
-    }
-    let expected = BTreeSet::from(EVERYTHING.map(str::to_owned));
-    assert_eq!(seen, expected);
-}
-
-/// Steps; states of submissions; and what processes do with attempts.
-const EVERYTHING: [&str; 56] = [
-    "Abort",
-    "Accept",
-    "Age",
-    "Apply",
-    "Arrive",
-    "Ask",
-    "Cancel",
-    "CannotConnect",
-    "Claim",
-    "Copy",
-    "Decide",
-    "Expire",
-    "Fail",
-    "Finish",
-    "Forget",
-    "Freeze",
-    "GiveUpWaiting",
-    "Intercept",
-    "Kill",
-    "Lapse",
-    "Learn",
-    "Look",
-    "Lose",
-    "Read",
-    "Refuse",
-    "Renew",
-    "Send",
-    "Settle",
-    "TakeOver",
-    "Thaw",
-    "Abandoned",
-    "Cancelled",
-    "Checked",
-    "Claimed",
-    "Expired",
-    "Held { reason: CancelRequested }",
-    "Held { reason: ExpiredInDoubt }",
-    "Held { reason: OutcomeUnknown }",
-    "InFlight",
-    "Listening",
-    "Nobody",
-    "Pending",
-    "Read(Applied)",
-    "Read(InProgress)",
-    "Read(NoConnection)",
-    "Read(NotSent)",
-    "Read(Nothing)",
-    "Read(Refused)",
-    "Read(ServerError)",
-    "Read(StoredRefusal)",
-    "Read(Wait)",
-    "Rejected { reason: Configuration }",
-    "Rejected { reason: GaveUp }",
-    "Sent",
-    "Succeeded",
-    "Superseded",
-];
