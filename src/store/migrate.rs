@@ -124,7 +124,7 @@ pub(super) fn missing(connection: &Connection) -> rusqlite::Result<Option<String
 
 /// Takes the second lock of a door out whose first one a test has taken out.
 fn weaken(connection: &Connection) -> rusqlite::Result<()> {
-    if is_out(Weakness::NoTerminalGuard) {
+    if weakness::is_out(Weakness::NoTerminalGuard) {
         connection.execute_batch("DROP TRIGGER IF EXISTS submission_final")?;
     }
     Ok(())
