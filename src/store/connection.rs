@@ -467,7 +467,12 @@ fn boot_write(
             restored,
         })
     })();
-    let boot = end(connection, written.map_err(sql))?;
+    let written = written.map_err(|error: rusqlite::Error| match StorageError::from(error) {
+        // These statements break no rule of the schema by themselves: what they met did.
+        StorageError::Internal { detail } => damaged(&detail),
+        other => other.into(),
+    });
+    let boot = end(connection, written)?;
     if unsynced {
         set(connection, "synchronous", 2)?;
     }

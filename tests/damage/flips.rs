@@ -13,6 +13,9 @@ use crate::common::Place;
 use crate::common::attack::{Attack, assert_noticed};
 use crate::common::sim::{SimEntropy, World, simulate};
 
+/// Names one flip, to run it alone.
+const ONE: &str = "SUBMIT_ONCE_FLIP";
+
 const DATABASE: &str = "outbox.sqlite3";
 const LOG: &str = "outbox.sqlite3-wal";
 const PAGE: usize = 4_096;
@@ -130,11 +133,11 @@ impl Drop for Case<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!(
-                "flip {} of seed {} ({}); again: SUBMIT_ONCE_SEED={} cargo test --test damage flips",
-                self.number,
-                self.seed,
-                self.what.take(),
-                self.seed
+                "flip {n} of seed {seed} ({what}); again: \
+                 SUBMIT_ONCE_SEED={seed} {ONE}={n} cargo test --test damage flips",
+                n = self.number,
+                seed = self.seed,
+                what = self.what.take(),
             );
         }
     }
@@ -202,7 +205,9 @@ fn no_flipped_byte_sends_what_was_not_accepted() {
     let (seed, count) = (attack.seed(), attack.count(2_000));
     let counts = Counts::default();
     let panics = count_panics();
-    let next = AtomicU64::new(0);
+    let one: Option<u64> = std::env::var(ONE).ok().map(|text| text.parse().unwrap());
+    let count = one.map_or(count, |one| one + 1);
+    let next = AtomicU64::new(one.unwrap_or(0));
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -225,6 +230,9 @@ fn no_flipped_byte_sends_what_was_not_accepted() {
         0,
         "a task of the core panicked"
     );
+    if one.is_some() {
+        return;
+    }
     let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
     let (opened, salvaged, refused) = (
         of(&counts.opened),
