@@ -111,7 +111,9 @@ impl Outbox {
         Ok(receipt)
     }
 
-    /// Takes several submissions over, all or none, in one transaction.
+    /// Takes several submissions over, all or none, in one transaction. Two of them may have one ID if they
+    /// are alike; if they aren't, the other of the list is what [`OutboxError::KeyReused`] shows, and
+    /// isn't stored either.
     pub fn submit_all(&self, submissions: Vec<Submission>) -> Result<Vec<Receipt>, OutboxError> {
         let store = self.store()?;
         let first = submissions.first().map(|submission| submission.id);

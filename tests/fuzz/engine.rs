@@ -1,5 +1,5 @@
 //! How a target is run (V13): first the corpus, then so many inputs that are made from it, the same ones
-//! for the same seed. Under a fuzzer (`cargo bolero`) the fuzzer makes them instead.
+//! for the same seed.
 
 use std::panic::{AssertUnwindSafe, RefUnwindSafe};
 use std::path::PathBuf;
