@@ -216,10 +216,7 @@ impl App {
             Act::Reboot => {
                 self.kill();
                 let time = self.dice.between(20, 300);
-                self.device
-                    .world
-                    .clock
-                    .sleep_device(Duration::from_secs(time));
+                self.device.net.device_sleeps(Duration::from_secs(time));
                 self.device.world.clock.reboot();
                 self.say("reboot");
                 self.boot();
@@ -258,10 +255,7 @@ impl App {
                 for number in self.device.processes.iter().map(|process| process.number) {
                     self.stands_still(number);
                 }
-                self.device
-                    .world
-                    .clock
-                    .sleep_device(Duration::from_secs(time));
+                self.device.net.device_sleeps(Duration::from_secs(time));
             }
             Act::Disk => {
                 let disk = self.device.disk();
@@ -316,10 +310,7 @@ impl App {
         const HOUR: i64 = 3_600_000;
         if !self.device.world.clock.names_boots.load(Ordering::SeqCst) {
             // Then a wait of another process goes by the wall clock alone.
-            self.device
-                .world
-                .clock
-                .sleep_device(Duration::from_secs(30));
+            self.device.net.device_sleeps(Duration::from_secs(30));
         }
         let by = *self
             .dice

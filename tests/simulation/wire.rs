@@ -6,7 +6,7 @@ use std::time::Duration;
 use submit_once::{
     Effect, Exchange, Fault, Header, KeyPlace, Transport, WireAnswer, WireBody, WireRequest,
 };
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
 use crate::common::sim::{SimClock, header};
@@ -156,6 +156,8 @@ pub enum Fate {
 pub struct Net {
     server: Mutex<Server>,
     clock: Arc<SimClock>,
+    /// The device has slept.
+    slept: Notify,
     log: Arc<Log>,
 }
 
@@ -164,8 +166,27 @@ impl Net {
         Arc::new(Self {
             server: Mutex::new(server),
             clock: Arc::clone(clock),
+            slept: Notify::new(),
             log: Arc::clone(log),
         })
+    }
+
+    /// The device sleeps, and with it its timers. The rest of the world goes on.
+    pub fn device_sleeps(&self, time: Duration) {
+        self.clock.sleep_device(time);
+        self.slept.notify_waiters();
+    }
+
+    /// Waits outside the device, in true time: so long after `since`, which it moves on.
+    async fn outside(&self, since: &mut i64, time: Duration) {
+        *since += i64::try_from(time.as_millis()).unwrap();
+        while let Ok(left @ 1..) = u64::try_from(*since - self.clock.elapsed()) {
+            tokio::select! {
+                biased;
+                () = self.slept.notified() => {}
+                () = sleep(Duration::from_millis(left)) => {}
+            }
+        }
     }
 
     pub fn server(&self) -> MutexGuard<'_, Server> {
@@ -235,7 +256,12 @@ impl Net {
     }
 
     /// The server's side of one request, to its answer; `None` if it ended with its client.
-    async fn serve(&self, request: &Request, gone: watch::Receiver<bool>) -> Option<WireAnswer> {
+    async fn serve(
+        &self,
+        request: &Request,
+        gone: watch::Receiver<bool>,
+        mut since: i64,
+    ) -> Option<WireAnswer> {
         if request.probe {
             return Some(self.server().probe(&request.id));
         }
@@ -249,7 +275,7 @@ impl Net {
                 return kept;
             }
         }
-        sleep(self.work(request)).await;
+        self.outside(&mut since, self.work(request)).await;
         let mut server = self.server();
         if server.setting().profile.aborts_handlers && *gone.borrow() {
             if server.dice.one_in(2) {
@@ -266,6 +292,7 @@ impl Net {
     fn hand_over(
         self: &Arc<Self>,
         request: &Request,
+        since: i64,
     ) -> (watch::Sender<bool>, watch::Receiver<Option<WireAnswer>>) {
         let (left, gone) = watch::channel(false);
         let (answered, answer) = watch::channel(None);
@@ -279,10 +306,11 @@ impl Net {
             let (gone, answered) = (gone.clone(), Arc::clone(&answered));
             drop(tokio::spawn(async move {
                 let behind = net.server().dice.between(1, 3_000);
+                let mut since = since;
                 if copy > 0 {
-                    sleep(Duration::from_millis(behind)).await;
+                    net.outside(&mut since, Duration::from_millis(behind)).await;
                 }
-                let answer = net.serve(&request, gone).await;
+                let answer = net.serve(&request, gone, since).await;
                 // The first one counts.
                 answered.send_if_modified(|slot| {
                     let first = slot.is_none() && answer.is_some();
@@ -329,8 +357,9 @@ impl Net {
                 let number = self.server().receive(&request, by);
                 self.server().end(number, false);
                 exchange.failed(Fault::Lost);
-                sleep(time).await;
-                drop(self.hand_over(&request));
+                let mut since = self.clock.elapsed();
+                self.outside(&mut since, time).await;
+                drop(self.hand_over(&request, since));
             }
             Fate::Breaks(_) | Fate::Silent | Fate::Answered { .. } => {
                 self.exchange(&request, &exchange, fate, by).await;
@@ -346,7 +375,7 @@ impl Net {
         by: u64,
     ) {
         let number = self.server().receive(request, by);
-        let (left, mut answer) = self.hand_over(request);
+        let (left, mut answer) = self.hand_over(request, self.clock.elapsed());
         let forever = Duration::from_secs(1_000_000);
         let breaks = match fate {
             Fate::Breaks(after) => after,
