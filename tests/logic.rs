@@ -140,6 +140,8 @@ mod retries;
 mod runs;
 #[path = "logic/salvaged.rs"]
 mod salvaged;
+#[path = "logic/salvaged_openings.rs"]
+mod salvaged_openings;
 #[path = "logic/stats.rs"]
 mod stats;
 #[path = "logic/telling.rs"]

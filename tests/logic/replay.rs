@@ -257,6 +257,30 @@ fn a_clock_that_is_years_ahead_for_a_moment_forgets_nothing() {
     }
 }
 
+/// What ended under a clock that was years behind is kept as long as everything else.
+#[test]
+fn an_end_under_a_clock_that_was_set_back_is_not_forgotten_when_it_is_right_again() {
+    let place = Place::new();
+    simulate(11, |world| async move {
+        world.open(&place).close();
+        let years = 5 * 365 * 86_400_000_i64;
+        world.clock.set_wall_by(-years);
+        world.clock.reboot();
+        let outbox = world.open(&place);
+        let ended = order(&outbox, "ended");
+        outbox.submit(ended.clone()).unwrap();
+        outbox.cancel(ended.id).unwrap();
+        world.clock.set_wall_by(years);
+        // A server tells the time, so that retention believes it.
+        outbox.submit(order(&outbox, "sent")).unwrap();
+        drain(&outbox).await;
+        while outbox.retain().unwrap() {}
+        let receipt = outbox.submit(ended).unwrap();
+        assert_eq!(receipt.kind, ReceiptKind::Replayed);
+        assert_eq!(receipt.snapshot.state, SubmissionState::Cancelled);
+    });
+}
+
 /// A slot whose submission is forgotten, or whose ID was never used for years, gives a new ID.
 #[test]
 fn a_slot_never_gives_an_id_that_would_be_refused() {

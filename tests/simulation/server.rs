@@ -270,10 +270,9 @@ impl Server {
         }
     }
 
-    /// What is kept under the key. An empty hand means: go on.
-    pub fn look(&mut self, request: &Request) -> Option<WireAnswer> {
+    /// What is kept under the key at this time, at which the request arrived. An empty hand means: go on.
+    pub fn look(&mut self, request: &Request, now: i64) -> Option<WireAnswer> {
         let name = self.key_of(request)?;
-        let now = self.clock.elapsed();
         let profile = &self.setting.profile;
         if let (Some(retention), Some(key)) = (profile.retention, self.keys.get(&name))
             && key.stored.is_some()

@@ -270,7 +270,7 @@ impl Net {
             return front;
         }
         if request.effect != Effect::Safe && !request.following {
-            let kept = self.server().look(request);
+            let kept = self.server().look(request, since);
             if kept.is_some() {
                 return kept;
             }
