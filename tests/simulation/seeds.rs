@@ -1,6 +1,7 @@
 //! Many seeds, each a simulation of its own.
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,11 +44,14 @@ fn complaint(seed: u64) -> String {
 /// One seed, by itself.
 fn one(seed: u64) {
     let ran = run(seed, STEPS);
+    // Not captured by the test harness.
+    let mut out = std::io::stderr().lock();
     if std::env::var_os("SUBMIT_ONCE_TRACE").is_some() {
-        eprintln!("{}", ran.lines.join("\n"));
+        writeln!(out, "{}", ran.lines.join("\n")).unwrap();
     }
     let lines = ran.lines.len();
-    eprintln!("seed {seed}: trace {} of {lines} lines", ran.hash);
+    writeln!(out, "seed {seed}: trace {} of {lines} lines", ran.hash).unwrap();
+    drop(out);
     assert!(ran.broken.is_empty(), "seed {seed}: {:#?}", ran.broken);
 }
 
