@@ -334,7 +334,8 @@ impl Server {
             _ if poison => return self.store(request, answer(422, r#"{"code":"poison"}"#), true),
             0..=3 => return self.store(request, answer(422, r#"{"code":"invalid"}"#), true),
             4..=5 => return self.store(request, answer(402, r#"{"code":"funds"}"#), true),
-            6 if self.setting.profile.name == "ruled" => {
+            // Only who knows the key can say that for good.
+            6 if self.setting.profile.name == "ruled" && request.effect == Effect::Keyed => {
                 let body = format!(r#"{{"code":"{NEVER}"}}"#);
                 return self.store(request, answer(422, &body), true);
             }

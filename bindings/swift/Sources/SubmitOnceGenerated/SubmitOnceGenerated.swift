@@ -2004,7 +2004,9 @@ public protocol OutboxProtocol: AnyObject, Sendable {
     func submit(submission: Submission) throws  -> Receipt
 
     /**
-     * Takes several submissions over, all or none, in one transaction.
+     * Takes several submissions over, all or none, in one transaction. Two of them may have one ID if they
+     * are alike; if they aren't, the other of the list is what [`OutboxError::KeyReused`] shows, and
+     * isn't stored either.
      */
     func submitAll(submissions: [Submission]) throws  -> [Receipt]
 
@@ -2549,7 +2551,9 @@ open func submit(submission: Submission)throws  -> Receipt  {
 }
 
     /**
-     * Takes several submissions over, all or none, in one transaction.
+     * Takes several submissions over, all or none, in one transaction. Two of them may have one ID if they
+     * are alike; if they aren't, the other of the list is what [`OutboxError::KeyReused`] shows, and
+     * isn't stored either.
      */
 open func submitAll(submissions: [Submission])throws  -> [Receipt]  {
     return try  FfiConverterSequenceTypeReceipt.lift(try rustCallWithError(FfiConverterTypeOutboxError_lift) {
@@ -14139,7 +14143,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_submit_once_checksum_method_outbox_submit() != 39922) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_submit_once_checksum_method_outbox_submit_all() != 11045) {
+    if (uniffi_submit_once_checksum_method_outbox_submit_all() != 32462) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_submit_once_checksum_method_outbox_suspend() != 37062) {

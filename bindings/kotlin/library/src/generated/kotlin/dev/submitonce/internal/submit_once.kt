@@ -1343,7 +1343,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_submit_once_checksum_method_outbox_submit() and 0xFFFF) != 39922) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_submit_once_checksum_method_outbox_submit_all() and 0xFFFF) != 11045) {
+    if ((lib.uniffi_submit_once_checksum_method_outbox_submit_all() and 0xFFFF) != 32462) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_submit_once_checksum_method_outbox_suspend() and 0xFFFF) != 37062) {
@@ -3695,7 +3695,9 @@ public interface OutboxInterface {
     fun `submit`(`submission`: Submission): Receipt
 
     /**
-     * Takes several submissions over, all or none, in one transaction.
+     * Takes several submissions over, all or none, in one transaction. Two of them may have one ID if they
+     * are alike; if they aren't, the other of the list is what [`OutboxError::KeyReused`] shows, and
+     * isn't stored either.
      */
     fun `submitAll`(`submissions`: List<Submission>): List<Receipt>
 
@@ -4410,7 +4412,9 @@ open class Outbox: Disposable, AutoCloseable, OutboxInterface
 
 
     /**
-     * Takes several submissions over, all or none, in one transaction.
+     * Takes several submissions over, all or none, in one transaction. Two of them may have one ID if they
+     * are alike; if they aren't, the other of the list is what [`OutboxError::KeyReused`] shows, and
+     * isn't stored either.
      */
     @Throws(OutboxException::class)override fun `submitAll`(`submissions`: List<Submission>): List<Receipt> {
             return FfiConverterSequenceTypeReceipt.lift(
