@@ -2,7 +2,8 @@
 //! they change whenever a rule does.
 
 pub use crate::model::state::{
-    AttemptMark, Decision, Doubt, Ending, Event, Evidence, Proof, State, Then, Transition,
+    AttemptMark, Decision, Doubt, Ending, Event, Evidence, IllegalTransition, Proof, State, Then,
+    Transition,
 };
 pub use crate::model::transition::next;
 pub use crate::policy::age::key_lifetime;
