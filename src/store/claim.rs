@@ -1,6 +1,8 @@
 //! The claim: what is ready goes by priority, then in the order of acceptance, and an attempt is
 //! opened for each in the same transaction.
 
+use std::collections::BTreeSet;
+
 use super::gates::{self, Access, Refusals, Terms, Usable, ways};
 use super::intake::thaw;
 use super::owner::Owner;
@@ -9,7 +11,7 @@ use super::step::expire_one;
 use super::submissions::{self, Due, Row, ask, change, note_problem, or_quarantine};
 use super::writer::Tx;
 use super::{attempts, batches, probes, profiles};
-use crate::error::OutboxError;
+use crate::error::{OutboxError, StorageError};
 use crate::model::envelope::is_envelope;
 use crate::model::request::FrozenRequest;
 use crate::model::state::{Event, SubmissionState};
@@ -63,6 +65,7 @@ pub(super) fn claim(
     }
     let mut reading = None;
     let rows = capacity.min(STEP_ROWS);
+    let mut looked_at = BTreeSet::new();
     // What is looked at and not claimed leaves the queue (held, rejected), so this ends.
     for _ in 0..STEP_ROWS {
         let heads = heads(tx, rows - claims.len(), terms)?;
@@ -70,6 +73,14 @@ pub(super) fn claim(
             break;
         }
         for seq in heads {
+            if !looked_at.insert(seq) {
+                // It would be looked at for ever, and nothing else would be sent.
+                return Err(StorageError::Corrupt {
+                    detail: "the queue's index names a submission that isn't in the queue"
+                        .to_owned(),
+                }
+                .into());
+            }
             let reading = match &reading {
                 Some(reading) => reading,
                 None => &*reading.insert(attempts::reading(tx)?),

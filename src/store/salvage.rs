@@ -105,6 +105,13 @@ pub(super) fn check(connection: &Connection, database: &Path) -> Result<(), Open
         if found != "ok" {
             return Err(damaged(&found));
         }
+        // The check says nothing of entries that a partial index has too many.
+        connection
+            .execute_batch("REINDEX")
+            .map_err(|error| match StorageError::from(error) {
+                StorageError::Internal { detail } => damaged(&detail),
+                other => other.into(),
+            })?;
         drop(fs::remove_file(suspicion(database)));
     }
     Ok(())
