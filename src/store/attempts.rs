@@ -381,14 +381,19 @@ pub(super) fn latest_wall(tx: &Tx<'_>) -> rusqlite::Result<WallMs> {
     Ok(told.max(tx.now.wall).max(WallMs(highest)))
 }
 
-/// When something ends that is kept for a time: by a server's clock, where one has told it in this boot.
-/// Else no earlier than any time that the device has shown: an end under a clock that was set back would
-/// be forgotten as soon as that is right again.
+/// When something ends that is kept for a time: by the device's clock, unless that is plainly wrong. Then
+/// by a server's, where one has told it in this boot; else no earlier than any time that the device has
+/// shown: an end under a clock that was set back would be forgotten as soon as that is right again.
 pub(super) fn end_wall(tx: &Tx<'_>) -> rusqlite::Result<WallMs> {
-    match told_wall(tx)? {
-        Some(told) => Ok(told),
-        None => latest_wall(tx),
-    }
+    let best = match told_wall(tx)? {
+        Some(told) => told,
+        None => latest_wall(tx)?,
+    };
+    let off = best.0.saturating_sub(tx.now.wall.0).unsigned_abs();
+    Ok(match off > HIGHEST_LAG.unsigned_abs() {
+        true => best,
+        false => tx.now.wall,
+    })
 }
 
 /// The highest wall time may lag this much, to save a write in most transactions.

@@ -202,7 +202,7 @@ fn count_panics() -> Arc<AtomicU64> {
 #[test]
 fn no_flipped_byte_sends_what_was_not_accepted() {
     let attack = Attack::begin("V12", "flipped bytes");
-    let (seed, count) = (attack.seed(), attack.count(2_000));
+    let (seed, count) = (attack.seed(), attack.count(1_000));
     let counts = Counts::default();
     let panics = count_panics();
     let one: Option<u64> = std::env::var(ONE).ok().map(|text| text.parse().unwrap());
