@@ -381,19 +381,18 @@ pub(super) fn latest_wall(tx: &Tx<'_>) -> rusqlite::Result<WallMs> {
     Ok(told.max(tx.now.wall).max(WallMs(highest)))
 }
 
-/// When something ends that is kept for a time: by the device's clock, unless that is plainly wrong. Then
-/// by a server's, where one has told it in this boot; else no earlier than any time that the device has
-/// shown: an end under a clock that was set back would be forgotten as soon as that is right again.
+/// When something ends that is kept for a time: by the device's clock, unless that has been set back. Then
+/// by a server's, where one has told it in this boot, or by the latest time that the device has shown: else
+/// it would be forgotten as soon as the clock is right again.
 pub(super) fn end_wall(tx: &Tx<'_>) -> rusqlite::Result<WallMs> {
-    let best = match told_wall(tx)? {
-        Some(told) => told,
-        None => latest_wall(tx)?,
-    };
-    let off = best.0.saturating_sub(tx.now.wall.0).unsigned_abs();
-    Ok(match off > HIGHEST_LAG.unsigned_abs() {
-        true => best,
-        false => tx.now.wall,
-    })
+    let highest: i64 = tx
+        .connection
+        .prepare_cached("SELECT highest_wall FROM meta")?
+        .query_row([], |row| row.get(0))?;
+    if tx.now.wall.0 >= highest.saturating_sub(HIGHEST_LAG) {
+        return Ok(tx.now.wall);
+    }
+    Ok(told_wall(tx)?.unwrap_or(WallMs(highest)))
 }
 
 /// The highest wall time may lag this much, to save a write in most transactions.
