@@ -353,12 +353,16 @@ pub(super) fn told_wall(tx: &Tx<'_>) -> rusqlite::Result<Option<WallMs>> {
     Ok(told.map(|(wall, at)| WallMs(wall).plus(tx.now.uptime.since(UptimeMs(at)))))
 }
 
+/// The latest time that the device has shown, in milliseconds.
+fn highest_wall(tx: &Tx<'_>) -> rusqlite::Result<i64> {
+    tx.connection
+        .prepare_cached("SELECT highest_wall FROM meta")?
+        .query_row([], |row| row.get(0))
+}
+
 /// The clocks, as the database relates them to what it has seen before.
 pub(super) fn reading(tx: &Tx<'_>) -> rusqlite::Result<Reading> {
-    let highest: i64 = tx
-        .connection
-        .prepare_cached("SELECT highest_wall FROM meta")?
-        .query_row([], |row| row.get(0))?;
+    let highest = highest_wall(tx)?;
     let uptime = tx.now.uptime;
     let told = told_wall(tx)?;
     Ok(Reading {
@@ -373,10 +377,7 @@ pub(super) fn reading(tx: &Tx<'_>) -> rusqlite::Result<Reading> {
 /// The latest of all that says what time it is. What began or ended at that time is never taken for older
 /// than it is, whoever has set the clock back.
 pub(super) fn latest_wall(tx: &Tx<'_>) -> rusqlite::Result<WallMs> {
-    let highest: i64 = tx
-        .connection
-        .prepare_cached("SELECT highest_wall FROM meta")?
-        .query_row([], |row| row.get(0))?;
+    let highest = highest_wall(tx)?;
     let told = told_wall(tx)?.unwrap_or(tx.now.wall);
     Ok(told.max(tx.now.wall).max(WallMs(highest)))
 }
@@ -385,10 +386,7 @@ pub(super) fn latest_wall(tx: &Tx<'_>) -> rusqlite::Result<WallMs> {
 /// by a server's, where one has told it in this boot, or by the latest time that the device has shown: else
 /// it would be forgotten as soon as the clock is right again.
 pub(super) fn end_wall(tx: &Tx<'_>) -> rusqlite::Result<WallMs> {
-    let highest: i64 = tx
-        .connection
-        .prepare_cached("SELECT highest_wall FROM meta")?
-        .query_row([], |row| row.get(0))?;
+    let highest = highest_wall(tx)?;
     if tx.now.wall.0 >= highest.saturating_sub(HIGHEST_LAG) {
         return Ok(tx.now.wall);
     }

@@ -105,7 +105,7 @@ pub(super) fn check(connection: &Connection, database: &Path) -> Result<(), Open
         if found != "ok" {
             return Err(damaged(&found));
         }
-        // The check says nothing of entries that a partial index has too many.
+        // What was met need not be what the check looks for.
         connection
             .execute_batch("REINDEX")
             .map_err(|error| match StorageError::from(error) {
